@@ -1,0 +1,28 @@
+# Everything sets itself up: `make test` and `make demo` work in a fresh clone.
+PYTHON ?= python3
+BIN := .venv/bin
+.PHONY: demo test bench models clean
+
+# One virtual environment; each set of extras is installed when it is first needed.
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+.venv/installed-%: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+demo: .venv/installed-images ## describe and match a photograph and its warp
+	$(BIN)/python examples/demo.py
+
+test: .venv/installed-test ## lint, types, tests and doctests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,70 @@
+"""The multiple-kernel local-patch descriptor, made practical.
+
+>>> import numpy as np
+>>> import mkdesc
+>>> patches = np.random.default_rng(0).integers(0, 256, (4, 64, 64), np.uint8)
+>>> mkdesc.MKD().transform(patches).shape
+(4, 238)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mkdesc.descriptor import MKD, describe
+    from mkdesc.kernels import VonMises
+    from mkdesc.match_kernel import match_kernel
+    from mkdesc.parametrization import (
+        CARTESIAN,
+        CARTESIAN_RELATIVE,
+        POLAR,
+        POLAR_ABSOLUTE,
+        Parametrization,
+        as_parametrization,
+        product,
+    )
+
+__version__ = "0.1.0"
+
+#: Public names and the modules they live in; each is imported when it is first used.
+_HOMES = {
+    "MKD": "descriptor",
+    "describe": "descriptor",
+    "VonMises": "kernels",
+    "match_kernel": "match_kernel",
+    "CARTESIAN": "parametrization",
+    "CARTESIAN_RELATIVE": "parametrization",
+    "POLAR": "parametrization",
+    "POLAR_ABSOLUTE": "parametrization",
+    "Parametrization": "parametrization",
+    "as_parametrization": "parametrization",
+    "product": "parametrization",
+}
+
+__all__ = [
+    "CARTESIAN",
+    "CARTESIAN_RELATIVE",
+    "MKD",
+    "POLAR",
+    "POLAR_ABSOLUTE",
+    "Parametrization",
+    "VonMises",
+    "as_parametrization",
+    "describe",
+    "match_kernel",
+    "product",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mkdesc' has no attribute {name!r}")
+    value = getattr(import_module(f"mkdesc.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,48 @@
+"""What long work looks like on the terminal; all of it on stderr."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+__all__ = ["console", "progress", "warm_up"]
+
+console = Console(stderr=True)
+
+
+class _Speed(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f} {self._unit}/s")
+
+
+def progress(unit: str) -> Progress:
+    """A progress bar that counts ``unit``s and shows how many there are per second."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        _Speed(unit),
+        TimeRemainingColumn(),
+        console=console,
+    )
+
+
+def warm_up(dtype: str) -> None:
+    """Load the compiled loops; says so, because the first time on a machine takes seconds."""
+    from mkdesc.compute.cpu import compile_for
+
+    with console.status("loading the compiled code (the first run compiles it: some 5 s)"):
+        compile_for(dtype)

@@ -1,0 +1,158 @@
+"""Patches on disk, block by block: arrays (.npy, .npz), Phototourism sheets, HPatches strips."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.datasets import phototourism
+from mkdesc.images.reading import read_gray
+from mkdesc.patches import as_patches
+
+__all__ = ["PatchSource", "open_patches"]
+
+#: Patches that are read at a time.
+BLOCK = 4096
+
+Block = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PatchSource:
+    """Patches that are read when they are asked for.
+
+    Attributes
+    ----------
+    count, size, dtype
+        How many patches there are, their side in pixels, and their type.
+    blocks
+        Call it to go through them as arrays (n, size, size), in order.
+    """
+
+    count: int
+    size: int
+    dtype: np.dtype[Any]
+    blocks: Callable[[], Iterator[Block]]
+
+
+def open_patches(path: str | Path) -> PatchSource:
+    """Open patches without reading them: nothing but one block is ever in memory.
+
+    Parameters
+    ----------
+    path
+        ``.npy`` (N, W, W); ``.npz`` with an array ``patches`` or a single one; a folder of
+        Phototourism sheets (``*.bmp``); or an HPatches strip (``.png``, patches one below
+        the other).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "patches.npy"
+    >>> np.save(file, np.zeros((5, 32, 32), np.uint8))
+    >>> source = open_patches(file)
+    >>> source.count, source.size
+    (5, 32)
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist")
+    if path.is_dir():
+        return _open_sheets(path)
+    reader = {".npy": _open_npy, ".npz": _open_npz, ".png": _open_strip}.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(
+            f"{path}: expected .npy, .npz, a folder of .bmp sheets or a .png strip of patches"
+        )
+    return reader(path)
+
+
+def _from_array(array: NDArray[Any], path: Path) -> PatchSource:
+    try:
+        patches = as_patches(array)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+    def blocks() -> Iterator[Block]:
+        for first in range(0, len(patches), BLOCK):
+            yield patches[first : first + BLOCK]
+
+    return PatchSource(len(patches), patches.shape[-1], patches.dtype, blocks)
+
+
+def _open_npy(path: Path) -> PatchSource:
+    try:
+        return _from_array(np.load(path, mmap_mode="r", allow_pickle=False), path)
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(f"{path}: {_reason(error, path)}") from None
+
+
+def _reason(error: Exception, path: Path) -> str:
+    """What numpy says, in one line and without the path twice."""
+    text = str(error).removeprefix(f"{path}: ")
+    if "pickle" in text.lower():
+        return "not a plain numpy array (pickled objects are never loaded)"
+    return " ".join(text.split()) or "not a numpy array"
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran order, and type, as the header of a .npy stream says."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0
+    return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream)
+
+
+def _open_npz(path: Path) -> PatchSource:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            if "patches.npy" in names:
+                names = ["patches.npy"]
+            if len(names) != 1:
+                found = ", ".join(name.removesuffix(".npy") for name in names) or "nothing"
+                raise ValueError(f"expected an array named 'patches', found {found}")
+            with archive.open(names[0]) as stream:
+                shape, fortran, dtype = _header(stream)
+        # A stand-in of the same shape and type that takes no memory, for the checks.
+        checked = as_patches(np.broadcast_to(np.zeros((), dtype), shape))
+        if fortran:
+            raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(f"{path}: {_reason(error, path)}") from None
+    count, size = checked.shape[:2]
+
+    def blocks() -> Iterator[Block]:
+        with zipfile.ZipFile(path) as archive, archive.open(names[0]) as stream:
+            _header(stream)
+            for first in range(0, count, BLOCK):
+                n = min(BLOCK, count - first)
+                data = stream.read(n * size * size * dtype.itemsize)
+                if len(data) < n * size * size * dtype.itemsize:
+                    raise ValueError(f"{path}: the array ends early, at patch {first}")
+                yield np.frombuffer(data, dtype).reshape(n, size, size)
+
+    return PatchSource(count, size, dtype, blocks)
+
+
+def _open_sheets(path: Path) -> PatchSource:
+    count = phototourism.count_patches(path)
+    size = phototourism.PATCH_SIZE
+    return PatchSource(
+        count, size, np.dtype(np.uint8), lambda: phototourism.read_sheets(path, count)
+    )
+
+
+def _open_strip(path: Path) -> PatchSource:
+    strip = read_gray(path)
+    height, width = strip.shape
+    if height % width:
+        raise ValueError(
+            f"{path}: a strip's height must be a multiple of its width, got {height} x {width}"
+        )
+    return _from_array(strip.reshape(-1, width, width), path)

@@ -1,0 +1,197 @@
+"""MKD: patches in, descriptors out."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._params import Estimator
+from mkdesc.parametrization import Parametrization, as_parametrization
+from mkdesc.patches import SMALLEST, as_patches, resize_patches
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+__all__ = ["BACKENDS", "MKD", "available_threads", "describe"]
+
+#: How the sum over pixels can be done: names and their modules.
+BACKENDS = {"cpu": "mkdesc.compute.cpu", "reference": "mkdesc.compute.reference"}
+
+#: Patches that are resized or projected at a time; bounds the memory beyond input and output.
+CHUNK = 2048
+
+
+class Projection(Protocol):
+    """What turns raw descriptors (N, D) into final ones, such as a learned whitening."""
+
+    def transform(self, X: NDArray[np.float32]) -> NDArray[np.float32]: ...
+
+
+def available_threads() -> int:
+    """The number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class MKD(Estimator):
+    """The multiple-kernel descriptor: a transformer from patches to unit vectors.
+
+    Parameters
+    ----------
+    parametrization
+        Which products of kernels to sum: a name or text such as ``"polar+cartesian"``,
+        ``"polar"``, ``"x(1,1)*y(1,1)*theta(8,3)"``, or a
+        :class:`~mkdesc.parametrization.Parametrization`.
+    patch_size
+        Side W of the patches in pixels, at least 8.
+    whitening
+        What is applied to the raw descriptors, an object with ``transform``; None: nothing.
+    resize
+        Whether patches of another size are resampled to ``patch_size`` or refused.
+    backend
+        ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy.
+    n_threads
+        Number of threads; None: one per core.
+
+    Notes
+    -----
+    There is nothing to fit: ``fit`` only checks the parameters, and ``transform`` works
+    without it. The class follows scikit-learn's conventions (``clone``, ``Pipeline``,
+    ``set_params``, pickling) without importing it.
+
+    References
+    ----------
+    A. Mukundan, G. Tolias, O. Chum. Multiple-Kernel Local-Patch Descriptor. BMVC 2017.
+
+    Examples
+    --------
+    >>> patches = np.random.default_rng(0).integers(0, 256, (10, 64, 64), np.uint8)
+    >>> descriptors = MKD().transform(patches)
+    >>> descriptors.shape
+    (10, 238)
+    >>> MKD("polar").transform(patches).shape
+    (10, 175)
+    """
+
+    def __init__(
+        self,
+        parametrization: str | Parametrization = "polar+cartesian",
+        patch_size: int = 64,
+        whitening: Projection | None = None,
+        resize: bool = False,
+        backend: str = "cpu",
+        n_threads: int | None = None,
+    ) -> None:
+        self.parametrization = parametrization
+        self.patch_size = patch_size
+        self.whitening = whitening
+        self.resize = resize
+        self.backend = backend
+        self.n_threads = n_threads
+
+    def _checked(self) -> tuple[Parametrization, int]:
+        """The parametrization and the number of threads, after checking every parameter."""
+        if not isinstance(self.patch_size, (int, np.integer)) or self.patch_size < SMALLEST:
+            raise ValueError(
+                f"patch_size: expected an integer >= {SMALLEST}, got {self.patch_size!r}"
+            )
+        if self.backend not in BACKENDS:
+            raise ValueError(
+                f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
+            )
+        if self.whitening is not None and not hasattr(self.whitening, "transform"):
+            raise ValueError(
+                f"whitening: expected an object with transform, or None, got {self.whitening!r}"
+            )
+        threads = available_threads() if self.n_threads is None else self.n_threads
+        if not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
+        return as_parametrization(self.parametrization), int(threads)
+
+    def fit(self, X: ArrayLike | None = None, y: object = None) -> Self:
+        """Check the parameters; there is nothing to learn."""
+        self._checked()
+        return self
+
+    def transform(self, X: ArrayLike, first: int = 0) -> NDArray[np.float32]:
+        """Describe patches.
+
+        Parameters
+        ----------
+        X
+            Patches (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64;
+            contiguous or not, read-only or memory-mapped.
+        first
+            Index of the first patch in error messages, for those who pass them in pieces.
+
+        Returns
+        -------
+        ndarray of shape (N, D), float32
+            Unit vectors, one per patch.
+        """
+        parametrization, threads = self._checked()
+        patches = as_patches(X)
+        size = int(self.patch_size)
+        fits = patches.shape[-1] == size
+        if not fits and not self.resize:
+            raise ValueError(
+                f"patches: expected {size} x {size} px (patch_size), got {patches.shape[-1]} x "
+                f"{patches.shape[-1]}; resize=True resamples them"
+            )
+        compute = import_module(BACKENDS[self.backend]).describe
+        if fits and self.whitening is None:
+            raw: NDArray[np.float32] = compute(patches, parametrization, threads, first)
+            return raw
+        chunks = []
+        for start in range(0, max(len(patches), 1), CHUNK):
+            chunk = patches[start : start + CHUNK]
+            if not fits:
+                chunk = resize_patches(chunk, size, first + start)
+            raw = compute(chunk, parametrization, threads, first + start)
+            chunks.append(raw if self.whitening is None else self.whitening.transform(raw))
+        return np.concatenate(chunks)
+
+    def fit_transform(self, X: ArrayLike, y: object = None, **_: Any) -> NDArray[np.float32]:
+        """Describe patches; the same as :meth:`transform`."""
+        return self.transform(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
+            input_tags=InputTags(two_d_array=False, three_d_array=True),
+            requires_fit=False,
+        )
+
+
+def describe(patches: ArrayLike) -> NDArray[np.float32]:
+    """Describe patches of any size with the paper's descriptor, in one line.
+
+    Parameters
+    ----------
+    patches
+        (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
+
+    Returns
+    -------
+    ndarray of shape (N, D), float32
+        Unit vectors, one per patch.
+
+    Examples
+    --------
+    >>> describe(np.zeros((3, 32, 32), np.uint8)).shape
+    (3, 238)
+    """
+    array = as_patches(patches)
+    return MKD(patch_size=array.shape[-1]).transform(array)

@@ -1,0 +1,117 @@
+"""What may come in as patches: shapes, types and values, checked once for every computation."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["SMALLEST", "as_patches", "nonfinite_error", "plain_block", "resize_patches"]
+
+#: Smallest patch side that can be described.
+SMALLEST = 8
+
+_TYPES = ("uint8", "uint16", "float32", "float64")
+
+
+def as_patches(patches: ArrayLike) -> NDArray[Any]:
+    """Check shape and type of patches and return them as (N, W, W), without copying.
+
+    Parameters
+    ----------
+    patches
+        (N, W, W), (N, 1, W, W) or a single (W, W); uint8, uint16, float32 or float64.
+
+    Examples
+    --------
+    >>> as_patches(np.zeros((5, 1, 32, 32), np.uint8)).shape
+    (5, 32, 32)
+    """
+    array = np.asarray(patches)
+    if array.dtype.name not in _TYPES:
+        raise ValueError(f"patches: expected {', '.join(_TYPES)}, got {array.dtype}")
+    shape = array.shape
+    if array.ndim == 2:
+        array = array[None]
+    elif array.ndim == 4 and shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 3 or array.shape[1] != array.shape[2]:
+        raise ValueError(f"patches: expected (N, W, W), (N, 1, W, W) or (W, W), got {shape}")
+    if array.shape[2] < SMALLEST:
+        raise ValueError(f"patches: expected a side of at least {SMALLEST} px, got {shape}")
+    return array
+
+
+def nonfinite_error(index: int) -> ValueError:
+    """The error for a patch with NaN or infinity in it."""
+    return ValueError(f"patches[{index}] has NaN or infinity")
+
+
+def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], float]:
+    """Bring a block of patches to contiguous uint8 or float32, and say what to multiply it by.
+
+    Integers become multiples of their type's maximum; floats are taken as they are. A float64
+    patch is moved to 0 at its first pixel before it is rounded (the descriptor sees only
+    differences).
+
+    Parameters
+    ----------
+    block
+        Patches as :func:`as_patches` returns them, shape (N, W, W).
+    first
+        Index of the first one, for error messages.
+
+    Returns
+    -------
+    block, scale
+        The values, to be multiplied by ``scale``.
+    """
+    if block.dtype == np.uint8:
+        return np.ascontiguousarray(block), 1 / 255
+    if block.dtype == np.uint16:
+        return np.ascontiguousarray(block, np.float32), 1 / 65535
+    if block.dtype == np.float64:
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = np.asarray(block - block[:, :1, :1], np.float32)
+        wide = ~np.isfinite(block).all(axis=(1, 2))
+        if wide.any():
+            raise nonfinite_error(first + int(wide.argmax()))
+    return np.ascontiguousarray(block, np.float32), 1.0
+
+
+@lru_cache(maxsize=32)
+def _resizing(old: int, new: int) -> NDArray[np.float32]:
+    """The linear map of one axis from ``old`` to ``new`` samples, shape (new, old).
+
+    A triangle filter, as wide as the coarser of the two samplings: bilinear interpolation
+    upwards, anti-aliased downwards.
+    """
+    step = old / new
+    centre = (np.arange(new) + 0.5) * step - 0.5
+    # Beyond the border the last sample goes on: its weights are added to the border's.
+    reach = int(np.ceil(max(step, 1)))
+    sample = np.arange(-reach, old + reach)
+    weight = np.maximum(0, 1 - np.abs(sample - centre[:, None]) / max(step, 1))
+    weight /= weight.sum(axis=1, keepdims=True)
+    matrix = np.zeros((new, old))
+    for column, share in zip(np.clip(sample, 0, old - 1), weight.T, strict=True):
+        matrix[:, column] += share
+    return matrix.astype(np.float32)
+
+
+def resize_patches(patches: ArrayLike, size: int, first: int = 0) -> NDArray[np.float32]:
+    """Resample patches (N, W, W) to ``size``, anti-aliased; float32, integers scaled to [0, 1].
+
+    ``first`` is the index of the first patch, for error messages.
+
+    Examples
+    --------
+    >>> resize_patches(np.full((2, 65, 65), 255, np.uint8), 32).shape
+    (2, 32, 32)
+    """
+    block, scale = plain_block(as_patches(patches), first)
+    axis = _resizing(block.shape[-1], size)
+    resized: NDArray[np.float32] = axis @ np.multiply(block, scale, dtype=np.float32) @ axis.T
+    return resized
