@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["EPSILON", "gradients", "magnitude", "smoothing_taps"]
+__all__ = ["EPSILON", "FLAT", "angle", "gradients", "magnitude", "smoothing_taps"]
 
 #: Added to the squared gradient and to the magnitude before their square roots.
 EPSILON = 1e-8
+#: Gradients up to this are none at all: single precision cannot tell their direction.
+FLAT = 1e-36
 
 
 def smoothing_taps(size: int) -> NDArray[np.float64]:
@@ -65,3 +67,8 @@ def magnitude(gx: NDArray[np.float64], gy: NDArray[np.float64]) -> NDArray[np.fl
     """Gradient magnitude, kept above zero by the authors' epsilon."""
     value: NDArray[np.float64] = np.sqrt(gx**2 + gy**2 + EPSILON)
     return value
+
+
+def angle(gx: NDArray[np.float64], gy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gradient angle ``atan2(gy, gx)``; 0 where there is no gradient."""
+    return np.where(np.hypot(gx, gy) > FLAT, np.arctan2(gy, gx), 0.0)

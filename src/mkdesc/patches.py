@@ -88,17 +88,10 @@ def _resizing(old: int, new: int) -> NDArray[np.float32]:
     A triangle filter, as wide as the coarser of the two samplings: bilinear interpolation
     upwards, anti-aliased downwards.
     """
-    step = old / new
-    centre = (np.arange(new) + 0.5) * step - 0.5
-    # Beyond the border the last sample goes on: its weights are added to the border's.
-    reach = int(np.ceil(max(step, 1)))
-    sample = np.arange(-reach, old + reach)
-    weight = np.maximum(0, 1 - np.abs(sample - centre[:, None]) / max(step, 1))
-    weight /= weight.sum(axis=1, keepdims=True)
-    matrix = np.zeros((new, old))
-    for column, share in zip(np.clip(sample, 0, old - 1), weight.T, strict=True):
-        matrix[:, column] += share
-    return matrix.astype(np.float32)
+    step = max(old / new, 1)
+    centre = (np.arange(new) + 0.5) * old / new - 0.5
+    weight = np.maximum(0, 1 - np.abs(np.arange(old) - centre[:, None]) / step)
+    return (weight / weight.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 def resize_patches(patches: ArrayLike, size: int, first: int = 0) -> NDArray[np.float32]:
@@ -113,5 +106,6 @@ def resize_patches(patches: ArrayLike, size: int, first: int = 0) -> NDArray[np.
     """
     block, scale = plain_block(as_patches(patches), first)
     axis = _resizing(block.shape[-1], size)
-    resized: NDArray[np.float32] = axis @ np.multiply(block, scale, dtype=np.float32) @ axis.T
+    with np.errstate(invalid="ignore"):  # NaN and infinity stay, and are refused later
+        resized: NDArray[np.float32] = axis @ np.multiply(block, scale, dtype=np.float32) @ axis.T
     return resized

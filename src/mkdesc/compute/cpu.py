@@ -35,12 +35,12 @@ def _compile_for(dtype: str) -> Callable[..., int]:
         # Declared read-only, an argument may be either; one compilation serves both.
         return types.Array(kind, ndim, "C", readonly=True)
 
-    f32, i64 = types.float32, types.int64
+    f32, f64, i64 = types.float32, types.float64, types.int64
     patches = array(numba.from_dtype(np.dtype(dtype)), 3)
     functions, tiles = array(f32, 2), array(i64, 2)
     assembly = [array(i64, 1), array(i64, 1), array(f32, 1), array(i64, 1)]
     out = types.Array(f32, 2, "C")
-    signature = i64(patches, f32, array(f32, 1), i64, functions, tiles, *assembly, out)
+    signature = i64(patches, f64, array(f64, 1), i64, functions, tiles, *assembly, out)
     options = {"nogil": True, "error_model": "numpy"}
     try:
         compiled: Callable[..., int] = numba.njit(signature, cache=True, **options)(describe_block)
@@ -67,13 +67,13 @@ def describe(
     """
     size = patches.shape[-1]
     plan = make_plan(parametrization, size)
-    taps = smoothing_taps(size).astype(np.float32)
+    taps = smoothing_taps(size)
     out = np.empty((len(patches), parametrization.dims), np.float32)
 
     def run(start: int) -> None:
         block, scale = plain_block(patches[start : start + BLOCK], first + start)
         described = out[start : start + BLOCK]
-        bad = compile_for(block.dtype.name)(block, np.float32(scale), taps, *plan, described)
+        bad = compile_for(block.dtype.name)(block, scale, taps, *plan, described)
         if bad >= 0:
             raise nonfinite_error(first + start + bad)
 

@@ -1,4 +1,7 @@
-"""The compiled loops of the fast path, one patch at a time, all in float32.
+"""The compiled loops of the fast path.
+
+Gradients are computed in float64, step by step as in :mod:`mkdesc.gradients`: in nearly flat
+patches their directions hang on the last bit. Everything after them is float32.
 
 Kept apart from :mod:`mkdesc.compute.cpu` so that numba is imported (and, the first time on a
 machine, compiles) only when patches are really described.
@@ -9,12 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mkdesc.gradients import EPSILON, FLAT
+
 # NaN and infinity must stay visible in `spread`; everywhere else patches are finite.
 _FAST = {"fastmath": True, "error_model": "numpy", "nogil": True, "inline": "never"}
 _CAREFUL = {**_FAST, "fastmath": {"reassoc", "nsz", "contract"}}
+_EXACT = {**_FAST, "fastmath": False}
 
 #: Gradients are scaled up to this, so that their squares neither vanish nor overflow in float32.
-HEADROOM = np.float32(2.0**60)
+HEADROOM = 2.0**60
 #: Patches whose planes are contracted together, while the spatial functions are in the cache.
 TOGETHER = 4
 
@@ -29,17 +35,16 @@ def spread(patch, size):
     values = patch.ravel()
     for i in range(len(values)):
         total += abs(np.float32(values[i]) * share - origin)
-    return total / share
+    return np.float64(total) / share
 
 
-@njit(**_FAST)
-def smooth(patch, size, taps, scale, across, blurred):
-    """Blur ``scale * patch`` with five taps; ``blurred`` (W, W+2) gets a replicated border."""
-    line = np.empty(size + 4, np.float32)
-    origin = np.float32(patch[0, 0])
+@njit(**_EXACT)
+def smooth(patch, size, taps, across, blurred):
+    """Blur a patch with five taps; ``blurred`` (W, W+2) gets a replicated border."""
+    line = np.empty(size + 4, np.float64)
     for y in range(size):
         for x in range(size):
-            line[x + 2] = (np.float32(patch[y, x]) - origin) * scale
+            line[x + 2] = patch[y, x]
         line[0] = line[1] = line[2]
         line[size + 2] = line[size + 3] = line[size + 1]
         for x in range(size):
@@ -58,12 +63,12 @@ def smooth(patch, size, taps, scale, across, blurred):
         blurred[y, size + 1] = blurred[y, size]
 
 
-@njit(**_FAST)
-def mirrored_gradients(blurred, size, gx, gy):
-    """Gradients (4, W/2, W/2) of the upper left quarter of a patch and its mirror images.
+@njit(**_EXACT)
+def mirrored_gradients(blurred, size, gain, gx, gy):
+    """``gain`` times the gradients of the upper left quarter and its mirror images.
 
-    The four are the quarter itself, mirrored in x, mirrored in y, mirrored in both: those that
-    will be folded onto each other.
+    The four rows of ``gx``, ``gy`` (4, W/2, W/2) are the quarter itself, mirrored in x, in y,
+    and in both: those that will be folded onto each other.
     """
     half = (size + 1) // 2
     last = size - 1
@@ -73,26 +78,26 @@ def mirrored_gradients(blurred, size, gx, gy):
             up, here, down = blurred[max(y - 1, 0)], blurred[y], blurred[min(y + 1, last)]
             left_x, left_y = gx[2 * below, row], gy[2 * below, row]
             for x in range(half):
-                left_x[x] = here[x] - here[x + 2]
-                left_y[x] = up[x + 1] - down[x + 1]
+                left_x[x] = (here[x] - here[x + 2]) * gain
+                left_y[x] = (up[x + 1] - down[x + 1]) * gain
             right_x, right_y = gx[2 * below + 1, row], gy[2 * below + 1, row]
             for x in range(half):
-                right_x[x] = here[last - x] - here[last - x + 2]
-                right_y[x] = up[last - x + 1] - down[last - x + 1]
+                right_x[x] = (here[last - x] - here[last - x + 2]) * gain
+                right_y[x] = (up[last - x + 1] - down[last - x + 1]) * gain
 
 
 @njit(**_FAST)
-def directions(gx, gy, epsilon_square, epsilon, weight):
+def directions(gx, gy, flat_square, epsilon_square, epsilon, weight):
     """Replace gradients (4, Q) by their directions (cos, sin) and store their weights sqrt(m)."""
     for m in range(4):
         for i in range(gx.shape[1]):
             u, v = gx[m, i], gy[m, i]
             square = u * u + v * v
             weight[m, i] = np.sqrt(np.sqrt(square + epsilon_square) + epsilon)
-            none = square == np.float32(0)  # no gradient: the angle is 0
+            none = square <= flat_square  # no gradient: the angle is 0
             unit = np.float32(1) / np.sqrt(np.float32(1) if none else square)
             gx[m, i] = np.float32(1) if none else u * unit
-            gy[m, i] = v * unit
+            gy[m, i] = np.float32(0) if none else v * unit
 
 
 @njit(**_FAST)
@@ -197,8 +202,8 @@ def describe_block(
     """Describe patches (N, W, W) into ``out`` (N, D); the first bad patch's index, or -1."""
     size = patches.shape[1]
     half = (size + 1) // 2
-    across = np.empty((size, size), np.float32)
-    blurred = np.empty((size, size + 2), np.float32)
+    across = np.empty((size, size), np.float64)
+    blurred = np.empty((size, size + 2), np.float64)
     gx, gy = np.empty((4, half, half), np.float32), np.empty((4, half, half), np.float32)
     u, v = gx.reshape(4, half * half), gy.reshape(4, half * half)
     weight, c, s = np.empty_like(u), np.empty_like(u), np.empty_like(u)
@@ -212,11 +217,12 @@ def describe_block(
             if not np.isfinite(width):
                 return first + b
             # The gain cancels in the end; only the epsilons must follow it.
-            gain = HEADROOM / max(np.float32(1), width * scale)
-            epsilon = np.float32(1e-8) * gain
-            smooth(patch, size, taps, scale * gain, across, blurred)
-            mirrored_gradients(blurred, size, gx, gy)
-            directions(u, v, epsilon * gain, epsilon, weight)
+            gain = HEADROOM / max(1.0, width * scale)
+            flat_square = np.float32((FLAT * gain) ** 2)
+            epsilon, epsilon_square = np.float32(EPSILON * gain), np.float32(EPSILON * gain**2)
+            smooth(patch, size, taps, across, blurred)
+            mirrored_gradients(blurred, size, scale * gain, gx, gy)
+            directions(u, v, flat_square, epsilon_square, epsilon, weight)
             if size % 2:
                 drop_middle(weight, half)
             fold(weight, planes, b, 0)

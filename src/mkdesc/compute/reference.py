@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.gradients import EPSILON, gradients, magnitude
+from mkdesc.gradients import EPSILON, angle, gradients, magnitude
 from mkdesc.parametrization import Parametrization, attributes
 from mkdesc.patches import nonfinite_error, plain_block
 from mkdesc.patchgrid import patch_grid
@@ -25,7 +25,7 @@ def pixels(
     grid = patch_grid(patch.shape[-1])
     gx, gy = (scale * g for g in gradients(patch))
     weight = grid.window * np.sqrt(magnitude(gx, gy) + EPSILON)
-    return attributes(grid, np.arctan2(gy, gx)), weight
+    return attributes(grid, angle(gx, gy)), weight
 
 
 def describe(

@@ -1,0 +1,96 @@
+"""The command line as a user meets it: in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import mkdesc
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def patches(rng):
+    return rng.integers(0, 256, (9, 16, 16), np.uint8)
+
+
+def test_describe(tmp_path, patches):
+    np.save(tmp_path / "in.npy", patches)
+    done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy")
+    assert done.returncode == 0, done.stderr
+    expected = mkdesc.MKD(patch_size=16).transform(patches)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+def test_describe_with_other_kernels(tmp_path, patches):
+    np.savez(tmp_path / "in.npz", patches)
+    spec = "rho(4,2)*theta(8,3)"
+    done = run(
+        "describe", tmp_path / "in.npz", "-o", tmp_path / "out.npy", "--parametrization", spec
+    )
+    assert done.returncode == 0, done.stderr
+    expected = mkdesc.MKD(spec, patch_size=16).transform(patches)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches):
+    bad = patches.astype(np.float32)
+    bad[5, 0, 0] = np.nan
+    np.save(tmp_path / "in.npy", bad)
+    done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip().splitlines()[-1] == "error: patches[5] has NaN or infinity"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.npy", "-o", "out.npy"], "error: missing.npy does not exist"),
+        (["in.npy", "-o", "out.txt"], "error: --output: expected a file name ending in .npy"),
+        (["in.npy", "-o", "nowhere/out.npy"], "error: the folder nowhere does not exist"),
+        (["in.npy", "-o", "out.npy", "--threads", "0"], "error: n_threads: expected"),
+        (["in.npy", "-o", "out.npy", "--parametrization", "x"], "error: parametrization 'x'"),
+    ],
+)
+def test_bad_arguments(tmp_path, patches, arguments, message):
+    np.save(tmp_path / "in.npy", patches)
+    done = run("describe", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_leaves_no_file(tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((400_000, 16, 16), np.uint8))
+    command = [sys.executable, "-m", "mkdesc", "describe", "in.npy", "-o", "out.npy"]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    for _ in range(400):  # until it has begun to write
+        if list(tmp_path.glob(".out.npy.*")) or child.poll() is not None:
+            break
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert b"Traceback" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
+
+
+def test_version_and_info():
+    assert run("--version").stdout == f"mkdesc {mkdesc.__version__}\n"
+    info = run("info").stdout
+    assert "numba" in info
+    assert "cpu, reference" in info
+
+
+def test_no_arguments_shows_help():
+    assert "describe" in run("--help", env={**os.environ, "COLUMNS": "100"}).stdout

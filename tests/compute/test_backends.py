@@ -1,0 +1,124 @@
+"""Both computations against the authors' outputs and each other, on whatever may come."""
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from mkdesc import MKD
+from mkdesc.parametrization import NAMED
+
+SPECS = [
+    *NAMED,
+    "polar+cartesian",
+    "theta(3,2)*relative_theta(2,1)*x(1,1)",
+    "relative_theta(8,6)",
+    "x(2,3)*y(3,2)*rho(1,1)*phi(4,1)",
+]
+
+
+@pytest.fixture(scope="module")
+def golden(shared):
+    return {size: np.load(shared / f"golden/mkd_pytorch_{size}px.npz") for size in (32, 64)}
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("size", [32, 64])
+@pytest.mark.parametrize(
+    ("spec", "name"), [("polar", "polar"), ("cartesian", "cart"), ("polar+cartesian", "concat")]
+)
+def test_same_as_the_authors_code(golden, backend, size, spec, name):
+    mkd = MKD(spec, patch_size=size, backend=backend)
+    found = mkd.transform(golden[size]["patches"])
+    np.testing.assert_allclose(found, golden[size][f"raw_{name}"], atol=1e-5)
+
+
+def both(patches, spec="polar+cartesian"):
+    size = patches.shape[-1]
+    return (
+        MKD(spec, patch_size=size, backend="reference").transform(patches),
+        MKD(spec, patch_size=size, backend="cpu").transform(patches),
+    )
+
+
+@pytest.mark.parametrize("size", [8, 9, 16, 31, 65])
+@pytest.mark.parametrize("spec", SPECS)
+def test_backends_agree_for_any_size_and_kernel(rng, size, spec):
+    reference, cpu = both(rng.integers(0, 256, (6, size, size), np.uint8), spec)
+    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(
+        st.sampled_from([np.uint8, np.uint16, np.float32]),
+        st.sampled_from([(2, 8, 8), (1, 13, 13)]),
+        elements=None,
+        fill=None,
+    ).filter(lambda a: bool(np.isfinite(a).all()))
+)
+def test_backends_agree_on_odd_values(patches):
+    reference, cpu = both(patches)
+    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("gain", [1e-30, 1e-12, 1e-4, 1, 255, 1e9, 1e37])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_backends_agree_at_any_gain(rng, gain, dtype):
+    reference, cpu = both((rng.random((4, 16, 16)) * gain).astype(dtype))
+    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_flat_patches_give_finite_unit_vectors(backend):
+    flat = np.stack([np.full((16, 16), value, np.float32) for value in (0, 0.5, -3e38, 1e-40)])
+    found = MKD(patch_size=16, backend=backend).transform(flat)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(found, found[[0, 0, 0, 0]], atol=1e-6)
+
+
+def test_threads_batches_and_positions_do_not_matter(rng):
+    patches = rng.integers(0, 256, (1100, 16, 16), np.uint8)
+    one = MKD(patch_size=16, n_threads=1).transform(patches)
+    assert np.array_equal(MKD(patch_size=16, n_threads=5).transform(patches), one)
+    shuffled = rng.permutation(len(patches))
+    assert np.array_equal(MKD(patch_size=16).transform(patches[shuffled]), one[shuffled])
+    single = MKD(patch_size=16).transform(patches[777])
+    assert np.array_equal(single[0], one[777])
+
+
+def test_several_threads_may_call_at_once(rng):
+    patches = rng.integers(0, 256, (600, 16, 16), np.uint8)
+    expected = MKD(patch_size=16).transform(patches)
+    found = [None] * 6
+
+    def run(i):
+        found[i] = MKD(patch_size=16).transform(patches)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(found))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(result, expected) for result in found)
+
+
+def _in_child(patches, queue):
+    queue.put(MKD(patch_size=16).transform(patches))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_works_after_fork(rng):
+    patches = rng.integers(0, 256, (600, 16, 16), np.uint8)
+    expected = MKD(patch_size=16).transform(patches)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(patches, queue))
+    child.start()
+    found = queue.get(timeout=60)
+    child.join(timeout=60)
+    assert np.array_equal(found, expected)

@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from mkdesc import POLAR, as_parametrization
+from mkdesc.compute.plan import make_plan
+
+
+def test_the_polar_functions_are_reduced_to_a_basis():
+    plan = make_plan(POLAR, 64)
+    # Harmonic h of theta meets cos and sin of |h-2| .. h+2 times phi, each with 5 maps of rho:
+    # 25, 35, 45 and 50 functions for h = 0 .. 3, where the products of maps number 25 and 50.
+    functions = np.count_nonzero(np.abs(plan.functions).max(axis=1) > 0)
+    assert functions == 25 + 35 + 45 + 50
+
+
+@pytest.mark.parametrize("size", [8, 9, 64])
+def test_functions_fill_whole_vectors(size):
+    plan = make_plan(as_parametrization("polar+cartesian"), size)
+    assert plan.functions.shape[1] % 16 == 0
+    quarter = ((size + 1) // 2) ** 2
+    assert not plan.functions[:, quarter:].any()
+
+
+def test_a_kernel_without_an_angle_needs_one_plane():
+    assert make_plan(as_parametrization("rho(4,2)"), 16).harmonics == 0

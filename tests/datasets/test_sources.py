@@ -1,0 +1,135 @@
+import cv2
+import numpy as np
+import pytest
+
+from mkdesc.datasets import sources
+from mkdesc.datasets.sources import open_patches
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 3)
+
+
+@pytest.fixture
+def patches(rng):
+    return rng.integers(0, 256, (7, 16, 16), np.uint8)
+
+
+def read(path):
+    source = open_patches(path)
+    blocks = list(source.blocks())
+    found = np.concatenate(blocks) if blocks else np.empty((0, source.size, source.size))
+    assert found.shape == (source.count, source.size, source.size)
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, ">u2"])
+def test_arrays(tmp_path, patches, dtype):
+    array = patches.astype(dtype)
+    np.save(tmp_path / "a.npy", array)
+    np.savez(tmp_path / "b.npz", patches=array, labels=np.arange(7))
+    np.savez_compressed(tmp_path / "c.npz", whatever=array[:, None])
+    for name in ("a.npy", "b.npz", "c.npz"):
+        np.testing.assert_array_equal(read(tmp_path / name), array)
+
+
+def test_no_patches(tmp_path):
+    np.save(tmp_path / "a.npy", np.empty((0, 16, 16), np.uint8))
+    np.savez(tmp_path / "b.npz", np.empty((0, 16, 16), np.uint8))
+    assert len(read(tmp_path / "a.npy")) == len(read(tmp_path / "b.npz")) == 0
+
+
+def test_strips(tmp_path, patches):
+    cv2.imwrite(str(tmp_path / "ref.png"), patches.reshape(-1, 16))
+    np.testing.assert_array_equal(read(tmp_path / "ref.png"), patches)
+
+
+def sheet_of(patches):
+    return patches.reshape(16, 16, 64, 64).swapaxes(1, 2).reshape(1024, 1024)
+
+
+def test_sheets(tmp_path, rng):
+    patches = rng.integers(0, 256, (512, 64, 64), np.uint8)
+    for i in range(2):
+        sheet = sheet_of(patches[256 * i : 256 * (i + 1)])
+        cv2.imwrite(str(tmp_path / f"patches{i:04}.bmp"), sheet)
+    np.testing.assert_array_equal(read(tmp_path), patches)
+    (tmp_path / "info.txt").write_text("5 0\n" * 300)
+    np.testing.assert_array_equal(read(tmp_path), patches[:300])
+    (tmp_path / "info.txt").write_text("5 0\n" * 600)
+    with pytest.raises(ValueError, match=r"info.txt: 600 lines do not fit 2 sheets"):
+        open_patches(tmp_path)
+
+
+def test_real_sheets_have_as_many_patches_as_lines_of_info(shared):
+    folder = shared / "data/phototourism/fox"
+    lines = (folder / "info.txt").read_text().split("\n")
+    assert len(read(folder)) == sum(map(bool, lines))
+
+
+def write_text(path):
+    path.write_text("not an array")
+
+
+def write_object_array(path):
+    np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+
+
+def write_wrong_shape(path):
+    np.save(path, np.zeros((4, 16, 17), np.uint8))
+
+
+def write_truncated(path):
+    np.save(path, np.zeros((40, 16, 16), np.uint8))
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+@pytest.mark.parametrize(
+    "write", [write_text, write_object_array, write_wrong_shape, write_truncated]
+)
+def test_bad_npy_files_are_refused_by_name(tmp_path, write):
+    path = tmp_path / "bad.npy"
+    write(path)
+    with pytest.raises(ValueError, match=r"bad\.npy: ") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).count("bad.npy") == 1
+
+
+def test_bad_npz_files_are_refused_by_name(tmp_path, patches):
+    (tmp_path / "text.npz").write_text("not an archive")
+    np.savez(tmp_path / "two.npz", a=patches, b=patches)
+    np.savez(tmp_path / "objects.npz", patches=np.array([{}], dtype=object))
+    np.savez(tmp_path / "fortran.npz", patches=np.asfortranarray(patches))
+    for name, message in {
+        "text": "not a zip file",
+        "two": "expected an array named 'patches', found a, b",
+        "objects": "patches: expected uint8",
+        "fortran": "Fortran order",
+    }.items():
+        with pytest.raises(ValueError, match=rf"{name}\.npz: .*{message}"):
+            read(tmp_path / f"{name}.npz")
+
+
+def test_bad_images_are_refused_by_name(tmp_path, patches):
+    (tmp_path / "empty.png").write_bytes(b"")
+    (tmp_path / "text.png").write_text("not an image")
+    cv2.imwrite(str(tmp_path / "odd.png"), patches.reshape(-1, 16)[:-1])
+    for name, message in {
+        "empty": "not an image",
+        "text": "not an image",
+        "odd": r"multiple of its width, got 111 x 16",
+    }.items():
+        with pytest.raises(ValueError, match=rf"{name}\.png: .*{message}"):
+            read(tmp_path / f"{name}.png")
+
+
+def test_other_things_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        open_patches(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="no sheets of patches"):
+        open_patches(tmp_path)
+    (tmp_path / "patches.txt").write_text("1 2 3")
+    with pytest.raises(ValueError, match=r"expected .npy, .npz, a folder"):
+        open_patches(tmp_path / "patches.txt")

@@ -1,0 +1,189 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+
+import mkdesc
+from mkdesc import MKD
+from mkdesc.descriptor import CHUNK
+
+
+class Half:
+    """A stand-in for a whitening: keeps the first half of the numbers."""
+
+    def transform(self, X):
+        return X[:, : X.shape[1] // 2]
+
+
+@pytest.fixture
+def patches(rng):
+    return rng.integers(0, 256, (5, 16, 16), np.uint8)
+
+
+@pytest.fixture
+def mkd():
+    return MKD(patch_size=16)
+
+
+def test_unit_vectors_of_float32(mkd, patches):
+    found = mkd.transform(patches)
+    assert found.shape == (5, 238)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("whitening", [None, Half()])
+@pytest.mark.parametrize("resize", [False, True])
+def test_no_patches(backend, whitening, resize):
+    mkd = MKD(patch_size=16, backend=backend, whitening=whitening, resize=resize)
+    none = mkd.transform(np.empty((0, 20 if resize else 16, 20 if resize else 16)))
+    assert none.shape == (0, 119 if whitening else 238)
+
+
+def test_every_way_to_pass_the_same_patches(mkd, patches, tmp_path):
+    expected = mkd.transform(patches)
+    read_only = patches.copy()
+    read_only.flags.writeable = False
+    np.save(tmp_path / "patches.npy", patches)
+    wide = np.repeat(patches, 2, axis=2)
+    same = {
+        "channel": patches[:, None],
+        "read-only": read_only,
+        "memory-mapped": np.load(tmp_path / "patches.npy", mmap_mode="r"),
+        "strided": wide[:, :, ::2],
+        "fortran": np.asfortranarray(patches),
+        "list": list(patches),
+        "reversed twice": patches[::-1][::-1],
+        "byte order": patches.astype(">u2") * np.uint16(257),
+    }
+    for name, array in same.items():
+        np.testing.assert_allclose(mkd.transform(array), expected, atol=1e-6, err_msg=name)
+    for i, patch in enumerate(patches):
+        np.testing.assert_array_equal(mkd.transform(patch), expected[i : i + 1])
+
+
+def test_integers_are_scaled_by_their_maximum(mkd, patches):
+    expected = mkd.transform(patches)
+    for same in (patches.astype(np.uint16) * 257, patches / 255, (patches / 255).astype("f4")):
+        np.testing.assert_allclose(mkd.transform(same), expected, atol=2e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(1e-1, 1e3), st.floats(-1e3, 1e3), st.integers(0, 2**32))
+def test_gain_and_offset_hardly_matter(gain, offset, seed):
+    patch = np.random.default_rng(seed).random((16, 16))
+    a = MKD(patch_size=16).transform(patch)[0]
+    b = MKD(patch_size=16).transform(gain * patch + offset)[0]
+    assert a @ b > 1 - 1e-3
+
+
+def test_an_offset_does_not_matter_at_all(mkd, patches):
+    dark = (patches // 2).astype(np.uint8)
+    np.testing.assert_allclose(mkd.transform(dark + np.uint8(100)), mkd.transform(dark), atol=1e-6)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_the_polar_kernel_turns_with_the_patch(rng, turns):
+    """A quarter turn of the patch only rotates phi: norms by frequency of phi stay."""
+    patch = rng.random((32, 32))
+    a, b = MKD("polar", patch_size=32).transform(np.stack([patch, np.rot90(patch, turns)]))
+    a, b = a.reshape(7, 5, 5), b.reshape(7, 5, 5)
+    for cosine, sine in ((1, 3), (2, 4)):
+        np.testing.assert_allclose(
+            np.hypot(a[:, cosine], a[:, sine]), np.hypot(b[:, cosine], b[:, sine]), atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("resize", [False, True])
+def test_the_first_bad_patch_is_named(backend, value, dtype, resize):
+    patches = np.zeros((700 if backend == "cpu" else 9, 16, 16), dtype)
+    patches[[7, 8], 3, 3] = value
+    mkd = MKD(patch_size=20 if resize else 16, resize=resize, backend=backend)
+    with pytest.raises(ValueError, match=r"^patches\[7\] has NaN or infinity$"):
+        mkd.transform(patches)
+
+
+def test_a_bad_patch_is_named_beyond_the_first_chunk(rng):
+    patches = np.zeros((CHUNK + 3, 8, 8), np.float32)
+    patches[-1, 0, 0] = np.nan
+    with pytest.raises(ValueError, match=rf"patches\[{CHUNK + 2}\] has NaN"):
+        MKD(patch_size=8, whitening=Half()).transform(patches)
+
+
+def test_float64_beyond_float32_is_refused(mkd):
+    patches = np.zeros((2, 16, 16))
+    patches[1, 0, 1] = 1e300
+    with pytest.raises(ValueError, match=r"patches\[1\]"):
+        mkd.transform(patches)
+
+
+def test_other_sizes_are_refused_unless_resized(mkd, patches):
+    with pytest.raises(ValueError, match=r"expected 16 x 16 px .* got 20 x 20; resize=True"):
+        mkd.transform(np.zeros((2, 20, 20), np.uint8))
+    assert MKD(patch_size=32, resize=True).transform(patches).shape == (5, 238)
+
+
+def test_whitening_is_applied_in_chunks(rng):
+    patches = rng.integers(0, 256, (CHUNK + 7, 8, 8), np.uint8)
+    raw = MKD(patch_size=8).transform(patches)
+    half = MKD(patch_size=8, whitening=Half()).transform(patches)
+    np.testing.assert_array_equal(half, raw[:, :119])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"patch_size": 7}, "patch_size: expected an integer >= 8, got 7"),
+        ({"patch_size": 16.5}, "patch_size"),
+        ({"backend": "gpu"}, "backend: expected one of cpu, reference, got 'gpu'"),
+        ({"n_threads": 0}, "n_threads: expected an integer >= 1"),
+        ({"whitening": 3}, "whitening: expected an object with transform"),
+        ({"parametrization": "spiral"}, "cannot read 'spiral'"),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    with pytest.raises(ValueError, match=message):
+        MKD(**params).fit()
+
+
+def test_scikit_learn_conventions(mkd, patches):
+    copy = clone(mkd).set_params(n_threads=1)
+    assert copy.get_params() == {**mkd.get_params(), "n_threads": 1}
+    again = pickle.loads(pickle.dumps(mkd))
+    np.testing.assert_array_equal(again.transform(patches), mkd.transform(patches))
+    scaled = make_pipeline(mkd, StandardScaler()).fit_transform(patches)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-5)
+    with pytest.raises(ValueError, match="MKD has no parameter 'colour'"):
+        mkd.set_params(colour=1)
+    assert repr(mkd) == "MKD(patch_size=16)"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [  # the others feed two-dimensional X; patches are three-dimensional
+        "check_do_not_raise_errors_in_init_or_set_param",
+        "check_estimator_cloneable",
+        "check_estimator_repr",
+        "check_get_params_invariance",
+        "check_no_attributes_set_in_init",
+        "check_parameters_default_constructible",
+        "check_set_params",
+        "check_valid_tag_types",
+    ],
+)
+def test_scikit_learn_checks(check):
+    getattr(estimator_checks, check)("MKD", MKD())
+
+
+def test_describe_takes_any_size(patches):
+    np.testing.assert_array_equal(mkdesc.describe(patches), MKD(patch_size=16).transform(patches))

@@ -1,0 +1,37 @@
+import subprocess
+import sys
+
+import mkdesc
+
+HEAVY = (
+    "numba",
+    "scipy.linalg",
+    "scipy.special",
+    "sklearn",
+    "cv2",
+    "torch",
+    "rich",
+    "typer",
+    "safetensors",
+)
+
+
+def loaded_after(code):
+    script = f"import sys; {code}; print(*(m for m in {HEAVY} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_after("import mkdesc; mkdesc.MKD(); mkdesc.POLAR; mkdesc.match_kernel") == []
+
+
+def test_describing_loads_numba_alone():
+    code = "import mkdesc, numpy as n; mkdesc.MKD(patch_size=8).transform(n.zeros((1, 8, 8)))"
+    assert loaded_after(code) == ["numba"]
+
+
+def test_every_public_name_is_there():
+    assert set(mkdesc.__all__) == set(mkdesc._HOMES) <= set(dir(mkdesc))
+    assert all(getattr(mkdesc, name) is not None for name in mkdesc.__all__)

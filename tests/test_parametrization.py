@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mkdesc import CARTESIAN, POLAR, Parametrization, VonMises, as_parametrization, product
+from mkdesc.parametrization import NAMED, attributes
+from mkdesc.patchgrid import patch_grid
+
+NAMES = ("x", "y", "rho", "phi", "theta", "relative_theta")
+KERNELS = st.builds(VonMises, st.floats(1e-3, 1e4), st.integers(0, 4))
+PRODUCTS = st.dictionaries(st.sampled_from(NAMES), KERNELS, min_size=1, max_size=4).map(
+    lambda kernels: product(**kernels)
+)
+
+
+def test_dimensions_of_the_paper():
+    assert (POLAR.dims, CARTESIAN.dims, (POLAR + CARTESIAN).dims) == (175, 63, 238)
+    assert {name: p.dims for name, p in NAMED.items()} == {
+        "polar": 175,
+        "cartesian": 63,
+        "polar-absolute": 175,
+        "cartesian-relative": 63,
+    }
+
+
+@given(st.lists(PRODUCTS, min_size=1, max_size=3))
+def test_text_and_object_are_the_same(parts):
+    whole = sum(parts[1:], parts[0])
+    assert as_parametrization(str(whole)) == whole
+    assert whole.dims == sum(part.dims for part in parts)
+
+
+def test_feature_map_order_is_angle_then_first_then_second_position():
+    theta, x, y = 0.4, 0.2, -0.7
+    part = CARTESIAN.parts[0]
+    features = part.feature_map({"theta": np.array(theta), "x": np.array(x), "y": np.array(y)})
+    kernels = dict(part.kernels)
+    expected = np.kron(
+        kernels["theta"].feature_map(theta),
+        np.kron(kernels["x"].feature_map(x), kernels["y"].feature_map(y)),
+    )
+    np.testing.assert_allclose(features, expected)
+
+
+def test_feature_maps_multiply_like_kernels(rng):
+    grid = patch_grid(9)
+    values = attributes(grid, rng.uniform(-4, 4, (9, 9)))
+    part = POLAR.parts[0]
+    features = part.feature_map(values)
+    expected = np.prod(
+        [k.approximate(values[name][0, 3] - values[name][7, 2]) for name, k in part.kernels]
+    )
+    assert features[0, 3] @ features[7, 2] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot read"),
+        ("polar+", "cannot read"),
+        ("cylinder", "cannot read 'cylinder'"),
+        ("theta(8)", r"cannot read 'theta\(8\)'"),
+        ("z(1,1)", "unknown attribute 'z'"),
+        ("x(1,1)*x(2,1)", "attribute 'x' is given twice"),
+        ("x(-1,1)", "kappa must be a positive"),
+        ("x(one,1)", "could not convert"),
+        ("x(1,99999999)*y(1,1", "cannot read"),
+    ],
+)
+def test_bad_text_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        as_parametrization(text)
+
+
+@pytest.mark.parametrize("spec", [None, 3, ["polar"]])
+def test_other_types_are_refused(spec):
+    with pytest.raises(ValueError, match="parametrization must be text"):
+        as_parametrization(spec)
+
+
+def test_an_empty_sum_is_refused():
+    with pytest.raises(ValueError, match="at least one product"):
+        Parametrization(())
+    with pytest.raises(ValueError, match="at least one kernel"):
+        product()
