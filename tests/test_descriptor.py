@@ -171,7 +171,6 @@ def test_scikit_learn_conventions(mkd, patches):
 @pytest.mark.parametrize(
     "check",
     [  # the others feed two-dimensional X; patches are three-dimensional
-        "check_do_not_raise_errors_in_init_or_set_param",
         "check_estimator_cloneable",
         "check_estimator_repr",
         "check_get_params_invariance",

@@ -60,8 +60,8 @@ class VonMises:
         >>> VonMises(8, 3).coefficients.round(6).tolist()
         [0.143432, 0.268285, 0.219792, 0.158389]
         """
-        # The trapezoidal rule over the kernel's support converges faster than any power of the
-        # step. (Bessel functions give the same; importing them takes longer than all the rest.)
+        # They are Bessel functions of kappa, but scipy's overflow; the trapezoidal rule over the
+        # kernel's support converges faster than any power of the step, for every kappa.
         reach = min(np.pi, 12 / np.sqrt(self.kappa))
         delta, step = np.linspace(-reach, reach, 128 + 4 * self.n, endpoint=False, retstep=True)
         a = np.cos(np.multiply.outer(np.arange(self.n + 1), delta)) @ self(delta) * step / np.pi

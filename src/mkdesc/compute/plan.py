@@ -127,20 +127,15 @@ def _fold_functions(functions: Array, parity: tuple[int, int]) -> Array:
 
 def _basis(functions: Array) -> tuple[Array, Array]:
     """Some of the functions (K, Q), and all of them in terms of these: (R, Q) and (K, R)."""
-    chosen: list[int] = []
-    rest = functions.copy()
-    while True:  # Gram-Schmidt, the function with the most left over first
-        norms = np.linalg.norm(rest, axis=1)
-        if not chosen:
-            smallest = ROUNDING * norms.max()
-        if norms.max() <= smallest:
-            break
-        chosen.append(int(norms.argmax()))
-        unit = rest[chosen[-1]] / norms[chosen[-1]]
-        rest -= np.outer(rest @ unit, unit)
-    weights: Array = np.linalg.lstsq(functions[chosen].T, functions.T)[0].T.astype(np.float64)
+    from scipy.linalg import qr, solve_triangular  # numba has imported it already
+
+    r, pivots = qr(functions.T, mode="r", pivoting=True, check_finite=False)
+    size = np.abs(np.diag(r))
+    rank = int(np.count_nonzero(size > ROUNDING * size[0]))
+    weights = np.empty((len(functions), rank))
+    weights[pivots] = solve_triangular(r[:rank, :rank], r[:rank]).T
     weights[np.abs(weights) < ROUNDING] = 0
-    return functions[chosen], weights
+    return functions[pivots[:rank]], weights
 
 
 @lru_cache(maxsize=32)
