@@ -163,6 +163,10 @@ class MKD(Estimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def __sklearn_clone__(self) -> MKD:
+        # The whitening is what a model is made of, not something that fit would learn again.
+        return type(self)(**self.get_params(deep=False))
+
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 

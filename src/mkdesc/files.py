@@ -7,8 +7,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-__all__ = ["atomic_path"]
+from numpy.typing import NDArray
+
+__all__ = ["atomic_path", "read_safetensors"]
 
 
 @contextmanager
@@ -40,3 +43,28 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+#: How pickles and torch's zipped pickles begin.
+_PICKLES = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
+
+
+def read_safetensors(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Tensors and metadata of a safetensors file; ValueError for anything else."""
+    from safetensors import SafetensorError, safe_open
+
+    with Path(path).open("rb") as file:
+        start = file.read(4)
+    if start.startswith(_PICKLES):
+        raise ValueError(
+            f"{path}: is a pickle, which may run code when it is loaded, and is refused; convert "
+            "it where it comes from with safetensors.numpy.save_file({name: array, ...}, path)"
+        )
+    try:
+        with safe_open(path, framework="numpy") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return tensors, file.metadata() or {}
+    except (SafetensorError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: not a safetensors file ({error})") from None

@@ -1,0 +1,110 @@
+"""What a model file says of itself: everything a descriptor depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SCHEMA", "Card", "fingerprint"]
+
+#: Number of the format; files of another number are refused.
+SCHEMA = 1
+
+#: How pixels become attributes and features in this version of the package. A model learned
+#: with anything else would silently describe something else, so every word must agree.
+CONVENTIONS = {
+    "smoothing": "gaussian, 5 taps, sigma 1.4 * patch_size / 64, border replicated",
+    "gradient": "left minus right, above minus below; sqrt(gx^2 + gy^2 + 1e-8)",
+    "weight": "sqrt(magnitude + 1e-8) * exp(-rho^2)",
+    "order": "gradient attributes, then positions as written; constant, cosines, sines",
+    "normalisation": "l2 of each part, l2 of the whole",
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """The metadata of a model.
+
+    Attributes
+    ----------
+    parametrization, patch_size
+        Of the raw descriptor.
+    method, dims, params
+        Of the whitening.
+    learned_from
+        Source, counts and settings of the learning, as plain values.
+    created
+        Date, ISO 8601.
+    sha256
+        Fingerprint of the tensors.
+    """
+
+    parametrization: str
+    patch_size: int
+    method: str
+    dims: int
+    params: dict[str, Any] = field(default_factory=dict)
+    learned_from: dict[str, Any] = field(default_factory=dict)
+    created: str = ""
+    sha256: str = ""
+    conventions: dict[str, str] = field(default_factory=lambda: dict(CONVENTIONS))
+    schema: int = SCHEMA
+
+    def to_json(self) -> str:
+        """The card as JSON text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Card:
+        """Read a card, checking that this version understands all of it."""
+        try:
+            values = json.loads(text)
+        except ValueError:
+            raise ValueError("its card is not JSON") from None
+        if not isinstance(values, dict) or values.get("schema") != SCHEMA:
+            found = values.get("schema") if isinstance(values, dict) else None
+            raise ValueError(f"its schema is {found!r}; this version reads {SCHEMA}")
+        expected = {f.name: f.type for f in fields(cls)}
+        if set(values) != set(expected):
+            raise ValueError(f"its card has the fields {', '.join(sorted(values))}")
+        kinds = {"str": str, "int": int, "dict[str, Any]": dict, "dict[str, str]": dict}
+        for name, kind in expected.items():
+            value = values[name]
+            if not isinstance(value, kinds[str(kind)]) or isinstance(value, bool):
+                raise ValueError(f"its card says {name} = {value!r}")
+        card = cls(**values)
+        for name, convention in CONVENTIONS.items():
+            if card.conventions.get(name) != convention:
+                raise ValueError(
+                    f"its {name} is {card.conventions.get(name)!r}; this version has "
+                    f"{convention!r}"
+                )
+        return card
+
+    def lines(self) -> list[str]:
+        """The card for reading, one fact a line."""
+        facts = {
+            "parametrization": self.parametrization,
+            "patch size": f"{self.patch_size} px",
+            "whitening": f"{self.method}, {self.dims} dimensions",
+            **self.params,
+            **{f"learned: {key}": value for key, value in self.learned_from.items()},
+            "created": self.created,
+            "sha256": self.sha256,
+        }
+        width = max(map(len, facts))
+        return [f"{name:<{width}}  {value}" for name, value in facts.items()]
+
+
+def fingerprint(tensors: dict[str, NDArray[np.float32]]) -> str:
+    """SHA-256 of names, shapes and values of tensors."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].shape} ".encode())
+        digest.update(np.ascontiguousarray(tensors[name], "<f4").tobytes())
+    return digest.hexdigest()
