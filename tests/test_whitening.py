@@ -238,7 +238,7 @@ EXPECTED = {
 def test_scikit_learn_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks use tiny, singular data
-        results = check_estimator(Whitening("pca"), EXPECTED, on_fail=None)
+        results = check_estimator(Whitening("pca"), expected_failed_checks=EXPECTED, on_fail=None)
     failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
     assert failed == {}
     assert sum(r["status"] == "passed" for r in results) >= 30

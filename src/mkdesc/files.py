@@ -55,16 +55,15 @@ def read_safetensors(
     """Tensors and metadata of a safetensors file; ValueError for anything else."""
     from safetensors import SafetensorError, safe_open
 
-    with Path(path).open("rb") as file:
-        start = file.read(4)
-    if start.startswith(_PICKLES):
-        raise ValueError(
-            f"{path}: is a pickle, which may run code when it is loaded, and is refused; convert "
-            "it where it comes from with safetensors.numpy.save_file({name: array, ...}, path)"
-        )
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             return tensors, file.metadata() or {}
     except (SafetensorError, TypeError, ValueError) as error:
+        with Path(path).open("rb") as raw:
+            if raw.read(4).startswith(_PICKLES):
+                raise ValueError(
+                    f"{path}: is a pickle, which may run code when it is loaded, and is refused; "
+                    "convert it where it comes from with safetensors.numpy.save_file"
+                ) from None
         raise ValueError(f"{path}: not a safetensors file ({error})") from None

@@ -108,11 +108,22 @@ class Statistics:
         if groups is not None:
             self._add_groups(array, *groups)
         if ends is not None:
-            for start in range(0, len(ends[0]), BLOCK):
-                p, q = (array[index[start : start + BLOCK]].astype(np.float64) for index in ends)
-                q -= p
-                self.differences += q.T @ q
-            self.n_pairs += len(ends[0])
+            self.update_pairs(array, *ends)
+        return self
+
+    def update_pairs(
+        self,
+        X: NDArray[np.floating],
+        first: NDArray[np.integer],
+        second: NDArray[np.integer],
+    ) -> Statistics:
+        """Add pairs of matching rows of X alone; the rows may be memory-mapped."""
+        for start in range(0, len(first), BLOCK):
+            part = slice(start, start + BLOCK)
+            p, q = X[first[part]].astype(np.float64), X[second[part]].astype(np.float64)
+            q -= p
+            self.differences += q.T @ q
+        self.n_pairs += len(first)
         return self
 
     def _add_groups(

@@ -259,7 +259,9 @@ def learn_projection(
     if not np.isfinite(matrix).all():
         raise ValueError(f"{method}: the statistics are too degenerate to learn from")
     return Projection(
-        statistics.mean.astype(np.float32), matrix.astype(np.float32), method == "pca"
+        statistics.mean.astype(np.float32),
+        np.ascontiguousarray(matrix, np.float32),
+        method == "pca",
     )
 
 

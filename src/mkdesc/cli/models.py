@@ -1,0 +1,34 @@
+"""``mkdesc models``: the bundled models and the cards of model files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mkdesc.models import bundled_models, read_card
+
+__all__ = ["app"]
+
+app = typer.Typer(help="List the bundled models, or show the card of one.")
+
+
+@app.callback(invoke_without_command=True)
+def _list(context: typer.Context) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    for name in bundled_models():
+        card = read_card(name)
+        source = card.learned_from.get("source", "unknown data")
+        print(
+            f"{name:<12} {card.dims:>4} dimensions, {card.patch_size} px, {card.method}, "
+            f"{card.parametrization}, learned from {source}"
+        )
+
+
+@app.command("show")
+def _show(
+    model: Annotated[str, typer.Argument(help="Name of a bundled model, or a model file.")],
+) -> None:
+    """Print everything that a model says of itself."""
+    print("\n".join(read_card(model).lines()))

@@ -1,0 +1,242 @@
+"""From blocks of labelled patches to a model: describe, gather statistics, solve, and score.
+
+Every source of training data (labels, Phototourism, HPatches, COLMAP, photographs) yields blocks
+of patches with labels; patches of equal labels match. One patch in ten points is held out, and
+the score on those is reported.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.descriptor import MKD
+from mkdesc.evaluation.distances import pair_distances
+from mkdesc.evaluation.metrics import fpr95
+from mkdesc.statistics import Statistics
+from mkdesc.whitening import METHODS, Whitening
+
+__all__ = ["Learned", "Report", "TrainingBlock", "learn_model"]
+
+#: One point in so many is held out of the learning, to score it.
+HELD_OUT = 10
+#: Pairs of held-out patches that are compared, at most, matching and not.
+SCORED = 50_000
+#: Rows of descriptors that are read back at a time.
+ROWS = 65_536
+
+
+class TrainingBlock(NamedTuple):
+    """Patches (n, W, W) and the labels (n,) of what they show."""
+
+    patches: NDArray[Any]
+    labels: NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of learning.
+
+    Attributes
+    ----------
+    patches, points, pairs
+        How many patches and distinct points there were, and how many matching pairs of them
+        were learned from.
+    held_out_pairs
+        Matching pairs that were kept aside for the two scores.
+    fpr95_raw, fpr95_learned
+        False positive rate at 95% recall, in per cent, of the descriptors before and after the
+        whitening, on held-out points; NaN if there were too few.
+    seconds
+        How long it took.
+    """
+
+    patches: int
+    points: int
+    pairs: int
+    held_out_pairs: int
+    fpr95_raw: float
+    fpr95_learned: float
+    seconds: float
+
+    def lines(self) -> list[str]:
+        """The report for reading."""
+        text = [
+            f"{self.patches:,} patches of {self.points:,} points, {self.pairs:,} matching pairs, "
+            f"{self.seconds:.1f} s"
+        ]
+        if np.isnan(self.fpr95_learned):
+            return [*text, "too few points to hold any out for a score"]
+        return [
+            *text,
+            f"held out: {self.held_out_pairs:,} matching pairs, FPR95 {self.fpr95_raw:.2f}% raw, "
+            f"{self.fpr95_learned:.2f}% learned",
+        ]
+
+
+class Learned(NamedTuple):
+    """A descriptor with the whitening that was learned, and the report of the learning."""
+
+    mkd: MKD
+    report: Report
+
+
+def learn_model(
+    blocks: Iterable[TrainingBlock],
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Learned:
+    """Learn a whitening from labelled patches.
+
+    Raw descriptors wait in a temporary file, so that memory does not grow with their number.
+
+    Parameters
+    ----------
+    blocks
+        Patches with labels. Those of one label need not be in one block.
+    mkd
+        The descriptor, without whitening; default: the paper's.
+    whitening
+        What to learn; default: ``Whitening()``.
+    pairs
+        Indices of matching patches; default: all pairs of equal labels.
+    progress
+        Called with the number of patches done after each block.
+
+    Returns
+    -------
+    Learned
+        The descriptor with its whitening, and a report.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points = np.repeat(rng.random((400, 16, 16)), 2, axis=0)
+    >>> patches = (points + rng.normal(0, 0.2, points.shape)).astype(np.float32)
+    >>> block = TrainingBlock(patches, np.repeat(np.arange(400), 2))
+    >>> mkd, report = learn_model([block], MKD("cartesian", 16), Whitening("lw", 32))
+    >>> mkd.transform(patches).shape, report.points
+    ((800, 32), 400)
+    """
+    start = time.perf_counter()
+    mkd = MKD() if mkd is None else mkd
+    whitening = Whitening() if whitening is None else whitening
+    with tempfile.TemporaryFile() as spool:
+        labels, width = _describe_all(blocks, mkd, spool, progress)
+        raw = np.memmap(spool, np.float32, "r", shape=(len(labels), width))
+        # Which points are held out depends on their labels alone, not on their order.
+        points, point_of = np.unique(labels, return_inverse=True)
+        held = np.random.default_rng(0).permutation(len(points)) % HELD_OUT == HELD_OUT - 1
+        held_row = held[point_of]
+        statistics = _gather(raw, point_of, held_row, pairs, METHODS[whitening.method])
+        whitening.fit_statistics(statistics)
+        compared = _held_out_pairs(point_of, held_row)
+        scores = [np.nan, np.nan]
+        if compared is not None:
+            first, second, matching = compared
+            rows, where = np.unique([first, second], return_inverse=True)
+            kept = np.array(raw[rows])
+            where = where.reshape(2, -1)
+            for i, descriptors in enumerate((kept, whitening.transform(kept))):
+                scores[i] = 100 * fpr95(-pair_distances(descriptors, *where), matching)
+        del raw
+    report = Report(
+        patches=len(labels),
+        points=len(points),
+        pairs=statistics.n_pairs,
+        held_out_pairs=0 if compared is None else int(compared[2].sum()),
+        fpr95_raw=float(scores[0]),
+        fpr95_learned=float(scores[1]),
+        seconds=time.perf_counter() - start,
+    )
+    params = mkd.get_params(deep=False) | {"whitening": whitening}
+    return Learned(MKD(**params), report)
+
+
+def learned_from(source: str, report: Report, **settings: Any) -> dict[str, Any]:
+    """What a model's card should remember of the learning."""
+    facts = {name: value for name, value in asdict(report).items() if value == value}
+    facts.pop("seconds")
+    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in facts.items()}
+    return {"source": source, **settings, **rounded}
+
+
+def _describe_all(
+    blocks: Iterable[TrainingBlock],
+    mkd: MKD,
+    spool: Any,
+    progress: Callable[[int], None] | None,
+) -> tuple[NDArray[np.integer], int]:
+    """Write raw descriptors of all blocks to ``spool``; their labels and length."""
+    labels: list[NDArray[np.integer]] = []
+    done = width = 0
+    for patches, block_labels in blocks:
+        if np.shape(block_labels) != (len(patches),):
+            raise ValueError(
+                f"labels: expected one per patch, ({len(patches)},), got {np.shape(block_labels)}"
+            )
+        raw = mkd.transform(patches, first=done)
+        spool.write(raw.tobytes())
+        labels.append(np.asarray(block_labels))
+        done, width = done + len(raw), raw.shape[1]
+        if progress is not None:
+            progress(done)
+    if not done:
+        raise ValueError("there are no patches to learn from")
+    spool.flush()
+    return np.concatenate(labels), width
+
+
+def _gather(
+    raw: NDArray[np.float32],
+    point_of: NDArray[np.integer],
+    held_row: NDArray[np.bool_],
+    pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None,
+    supervised: bool,
+) -> Statistics:
+    """Statistics of everything that is not held out."""
+    statistics = Statistics(raw.shape[1])
+    if pairs is not None:
+        statistics.update_pairs(raw, *(index[~held_row[pairs[0]]] for index in pairs))
+    rows = np.flatnonzero(~held_row)
+    order = rows[np.argsort(point_of[rows], kind="stable")]
+    first = 0
+    while first < len(order):
+        last = min(first + ROWS, len(order))
+        while last < len(order) and point_of[order[last]] == point_of[order[last - 1]]:
+            last += 1  # all views of a point together
+        part = order[first:last]
+        labelled = supervised and pairs is None
+        statistics.update(raw[part], point_of[part] if labelled else None)
+        first = last
+    return statistics
+
+
+def _held_out_pairs(
+    point_of: NDArray[np.integer], held_row: NDArray[np.bool_]
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.bool_]] | None:
+    """Pairs of held-out patches: their rows, and whether they match. None if there are too few."""
+    rows = np.flatnonzero(held_row)
+    rows = rows[np.argsort(point_of[rows], kind="stable")]
+    rng = np.random.default_rng(0)
+    # Each patch with the next of its point; across points, with one at random.
+    next_ = np.flatnonzero(point_of[rows[1:]] == point_of[rows[:-1]])
+    if len(next_) < 2:
+        return None
+    if len(next_) > SCORED:
+        next_ = rng.choice(next_, SCORED, replace=False)
+    one, other = rng.choice(rows, (2, len(next_)))
+    different = point_of[one] != point_of[other]
+    if not different.any():
+        return None
+    first = np.concatenate([rows[next_], one[different]])
+    second = np.concatenate([rows[next_ + 1], other[different]])
+    return first, second, np.arange(len(first)) < len(next_)
