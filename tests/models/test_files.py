@@ -89,7 +89,7 @@ def spoil_type(tensors):
 def test_tampered_tensors_are_refused(path, change, message):
     rewrite(path, change_tensors=change)
     for read in (load_model, read_card):
-        with pytest.raises(ValueError, match=rf"model\.safetensors: {message}"):
+        with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
             read(path)
 
 
