@@ -73,7 +73,7 @@ def read_homography(path: str | Path) -> NDArray[np.float64]:
     Examples
     --------
     >>> file = Path(tempfile.mkdtemp()) / "H_1_2"
-    >>> _ = file.write_text("2 0 6\\n0 2 8\\n0 0 2\\n")
+    >>> _ = file.write_text("2 0 6  0 2 8  0 0 2")
     >>> read_homography(file).tolist()
     [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
     """
