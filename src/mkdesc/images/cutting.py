@@ -1,0 +1,206 @@
+"""Cutting patches out of images: anti-aliased, exact to a fraction of a pixel, in any frame."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.descriptor import available_threads
+from mkdesc.images.frames import SIDE, affine_frames, to_frames
+from mkdesc.images.gray import as_gray
+from mkdesc.images.reading import opencv
+
+__all__ = ["compile_for", "cut_patches"]
+
+#: Patches per unit of work.
+BLOCK = 64
+#: Samples per pixel along one axis, at most: beyond it a coarser level is taken.
+MOST_SAMPLES = 4
+
+_compiling = threading.Lock()
+
+
+class Pyramid(NamedTuple):
+    """An image at several resolutions, laid out for the compiled loops."""
+
+    pixels: NDArray[np.float32]
+    levels: NDArray[np.int64]
+
+
+@lru_cache
+def _compile_for(dtype: str) -> Callable[..., None]:
+    import numba
+    from numba import types
+
+    from mkdesc.images.cutting_numba import cut_block
+
+    def array(kind: types.Type, ndim: int) -> types.Array:
+        # Declared read-only, an argument may be either; one compilation serves both.
+        return types.Array(kind, ndim, "C", readonly=True)
+
+    f32, i64 = types.float32, types.int64
+    signature = types.void(
+        array(f32, 1),
+        array(i64, 2),
+        array(types.float64, 3),
+        array(i64, 2),
+        f32,
+        types.Array(numba.from_dtype(np.dtype(dtype)), 3, "C"),
+    )
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., None] = numba.njit(signature, cache=True, **options)(cut_block)
+    except RuntimeError:  # no folder to keep compiled code in is writable
+        compiled = numba.njit(signature, **options)(cut_block)
+    return compiled
+
+
+def compile_for(dtype: str) -> Callable[..., None]:
+    """The compiled loop for patches of ``"uint8"`` or ``"float32"``, from the cache if there."""
+    with _compiling:
+        return _compile_for(dtype)
+
+
+def cut_patches(
+    image: ArrayLike,
+    frames: ArrayLike | Sequence[Any],
+    patch_size: int = 64,
+    side: float = SIDE,
+    *,
+    rgb: bool = False,
+    coarser: ArrayLike = 0.0,
+    n_threads: int | None = None,
+) -> NDArray[Any]:
+    """Cut patches out of an image.
+
+    Parameters
+    ----------
+    image
+        Gray (H, W) or colour (H, W, 3 or 4), which is turned to gray; uint8, uint16 or floats.
+    frames
+        Where: ``cv2.KeyPoint`` objects, points (N, 4) of x, y, sigma, angle, affine frames
+        (N, 2, 3) or projective ones (N, 3, 3); see :mod:`mkdesc.images.frames`.
+    patch_size
+        Side W of the patches in pixels.
+    side
+        Side of the square in units of sigma, for keypoints and points.
+    rgb
+        Whether red is the first of the colours; OpenCV's own order has blue first.
+    coarser
+        Octaves, one number or (N,), by which the level of the pyramid is chosen coarser (or
+        finer, if negative) than the sampling asks for. Random ones teach a descriptor to put up
+        with different sharpness.
+    n_threads
+        Number of threads; None: one per core.
+
+    Returns
+    -------
+    ndarray of shape (N, W, W)
+        Of the type of the image; float32 for all floats. Integers are rounded.
+
+    Notes
+    -----
+    Patches finer than the image are interpolated by Catmull-Rom splines. Coarser ones are taken
+    from that level of a pyramid (binomial filter, factors of two) on which a pixel of the patch
+    is one to two pixels long in the direction in which it is shorter, and each pixel is the mean
+    of up to 4 x 4 bilinear samples, as many along either axis as it takes to leave no gap. A
+    slanted frame therefore is neither blurred along its short axis nor aliased along the long
+    one. Beyond the border of the image the nearest point of the border goes on.
+
+    Examples
+    --------
+    >>> image = np.arange(100, dtype=np.uint8).reshape(10, 10)
+    >>> cut_patches(image, [[[2, 0, 4.5], [0, 2, 5.5]]], patch_size=4)[0]
+    array([[43, 44, 45, 46],
+           [53, 54, 55, 56],
+           [63, 64, 65, 66],
+           [73, 74, 75, 76]], dtype=uint8)
+    """
+    if not isinstance(patch_size, (int, np.integer)) or patch_size < 1:
+        raise ValueError(f"patch_size: expected an integer >= 1, got {patch_size!r}")
+    threads = available_threads() if n_threads is None else n_threads
+    if not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
+    gray = as_gray(image, rgb)
+    placed, chosen = _choose(to_frames(frames, side), int(patch_size), coarser, gray.shape)
+    limit = np.float32(0 if gray.dtype.kind == "f" else np.iinfo(gray.dtype).max)
+    dtype = "uint8" if gray.dtype == np.uint8 else "float32"
+    out = np.empty((len(placed), patch_size, patch_size), dtype)
+    if len(placed):
+        pyramid = _build_pyramid(gray, set(chosen[:, 0].tolist()))
+        cut = compile_for(dtype)
+
+        def run(start: int) -> None:
+            part = slice(start, start + BLOCK)
+            cut(*pyramid, placed[part], chosen[part], limit, out[part])
+
+        starts = range(0, len(placed), BLOCK)
+        if threads == 1 or len(starts) < 2:
+            for start in starts:
+                run(start)
+        else:
+            with ThreadPoolExecutor(min(int(threads), len(starts))) as pool:
+                list(pool.map(run, starts))
+    return out.astype(np.uint16) if gray.dtype == np.uint16 else out
+
+
+def _choose(
+    frames: NDArray[np.float64], size: int, coarser: ArrayLike, shape: tuple[int, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Frames from pixel indices of the patch to pixels of a level; which, and how many samples.
+
+    Returns
+    -------
+    placed : (N, 3, 3) float64
+    chosen : (N, 3) int64
+        Level, samples per pixel along x, along y.
+    """
+    octaves = np.asarray(coarser, np.float64)
+    if octaves.shape not in ((), (len(frames),)) or not np.isfinite(octaves).all():
+        raise ValueError(
+            f"coarser: expected a finite number or ({len(frames)},) of them, got {octaves.shape}"
+        )
+    # Image pixels per patch pixel, at the centre, along the x and the y axis of the patch.
+    steps = np.linalg.norm(affine_frames(frames)[:, :, :2], axis=1) * 2 / size
+    # Frames are exact in many cases (a pixel to a pixel); rounding must not make them coarser.
+    steps *= 1 - 1e-9
+    most = int(np.log2(min(shape[:2])))  # the smaller side is at least one pixel on this level
+    finest = np.ceil(np.log2(steps.max(axis=1) / MOST_SAMPLES)).clip(0, most)
+    level = np.clip(np.floor(np.log2(steps.min(axis=1)) + octaves), finest, most)
+    factor = 2.0**level
+    # Coarser levels have no frequencies left to alias before their pixels are so much longer;
+    # a single sharp sample there makes up for the blur of the pyramid.
+    longest = np.where(level > 0, 2**0.5, 1)
+    samples = np.clip(np.ceil(steps / (factor * longest)[:, None]), 1, MOST_SAMPLES)
+    centres = np.array([[2 / size, 0, 1 / size - 1], [0, 2 / size, 1 / size - 1], [0, 0, 1]])
+    placed = frames @ centres
+    placed[:, :2] /= factor[:, None, None]
+    return placed, np.column_stack([level, samples]).astype(np.int64)
+
+
+def _build_pyramid(gray: NDArray[Any], needed: set[int]) -> Pyramid:
+    """The needed levels of the pyramid; pixel i of a level is pixel 2 i of the finer one."""
+    from mkdesc.images.cutting_numba import PAD
+
+    cv2 = opencv()
+    image = gray.astype(np.float32)
+    padded: list[NDArray[np.float32]] = []
+    levels = np.zeros((max(needed) + 1, 4), np.int64)
+    end = 0
+    for index in range(max(needed) + 1):
+        if index:
+            image = cv2.pyrDown(image, borderType=cv2.BORDER_REPLICATE)
+        if index in needed:
+            # Positions end at the last pixel, and an interpolation there looks two further.
+            border = (PAD, PAD + 1, PAD, PAD + 1)
+            whole = cv2.copyMakeBorder(image, *border, cv2.BORDER_REPLICATE)
+            levels[index] = end, whole.shape[1], *image.shape
+            padded.append(whole.ravel())
+            end += whole.size
+    return Pyramid(np.concatenate(padded), levels)

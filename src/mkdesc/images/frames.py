@@ -1,0 +1,237 @@
+"""Keypoints as frames: where in an image the square of a patch lies.
+
+Three ways to say it, each an array with one row per keypoint:
+
+* *points* (N, 4): x, y, sigma, angle. Pixel centres are at integer coordinates; the angle is in
+  degrees, clockwise as seen in the image (y points down), as in OpenCV.
+* *affine frames* (N, 2, 3): the matrix that maps patch coordinates to image pixels. The patch is
+  the square [-1, 1] x [-1, 1], up to the *outline* of its outer pixels: the centres of a row of
+  W pixels are at (2 i + 1) / W - 1. (kornia's LAFs mean the same square, with the pixel
+  coordinates of the image as here.)
+* *projective frames* (N, 3, 3): the same with a homography, for patches seen in perspective.
+
+A point's frame is a square of side ``side`` times sigma, its x axis along the angle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.images.reading import opencv
+
+__all__ = [
+    "SIDE",
+    "affine_frames",
+    "as_frames",
+    "frame_corners",
+    "frames_from_points",
+    "inside",
+    "keypoints_from_points",
+    "points_from_frames",
+    "points_from_keypoints",
+    "to_frames",
+]
+
+#: Side of a patch in units of sigma, unless told otherwise: the square that SIFT looks at.
+SIDE = 12.0
+
+Floats = NDArray[np.float64]
+
+
+def points_from_keypoints(keypoints: Sequence[Any]) -> Floats:
+    """Points (N, 4) of ``cv2.KeyPoint`` objects; without an angle (-1) they are upright.
+
+    Examples
+    --------
+    >>> import cv2
+    >>> points_from_keypoints([cv2.KeyPoint(10, 20, 6, 90), cv2.KeyPoint(3, 4, 2)])
+    array([[10., 20.,  3., 90.],
+           [ 3.,  4.,  1.,  0.]])
+    """
+    rows = [(*k.pt, k.size / 2, k.angle if k.angle >= 0 else 0.0) for k in keypoints]
+    return np.array(rows, np.float64).reshape(-1, 4)
+
+
+def keypoints_from_points(points: ArrayLike, responses: ArrayLike | None = None) -> list[Any]:
+    """``cv2.KeyPoint`` objects of points (N, 4), with responses (N,) if there are any.
+
+    Examples
+    --------
+    >>> keypoint, = keypoints_from_points([[10, 20, 3, 90]])
+    >>> keypoint.pt, keypoint.size, keypoint.angle
+    ((10.0, 20.0), 6.0, 90.0)
+    """
+    cv2 = opencv()
+    array = _as_points(points)
+    strengths = np.zeros(len(array)) if responses is None else np.asarray(responses, np.float64)
+    if strengths.shape != (len(array),):
+        raise ValueError(f"responses: expected ({len(array)},), got {strengths.shape}")
+    return [
+        cv2.KeyPoint(x, y, 2 * sigma, angle % 360, strength)
+        for (x, y, sigma, angle), strength in zip(array.tolist(), strengths.tolist(), strict=True)
+    ]
+
+
+def _as_points(points: ArrayLike) -> Floats:
+    array = np.asarray(points, np.float64)
+    if array.size == 0:
+        array = array.reshape(-1, 4)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(f"points: expected (N, 4) of x, y, sigma, angle, got {array.shape}")
+    bad = ~(np.isfinite(array).all(axis=1) & (array[:, 2] > 0))
+    if bad.any():
+        i = int(bad.argmax())
+        raise ValueError(f"points[{i}]: expected finite numbers and sigma > 0, got {array[i]}")
+    return array
+
+
+def frames_from_points(points: ArrayLike, side: float = SIDE) -> Floats:
+    """Affine frames (N, 2, 3) of points (N, 4): squares of side ``side`` times sigma.
+
+    Examples
+    --------
+    >>> frames_from_points([[10, 20, 1, 90]], side=12).round(3) + 0.0
+    array([[[ 0., -6., 10.],
+            [ 6.,  0., 20.]]])
+    """
+    if not (np.isfinite(side) and side > 0):
+        raise ValueError(f"side: expected a number > 0, got {side!r}")
+    x, y, sigma, angle = _as_points(points).T
+    c = np.cos(np.deg2rad(angle)) * sigma * side / 2
+    s = np.sin(np.deg2rad(angle)) * sigma * side / 2
+    return np.stack([np.stack([c, -s, x], axis=-1), np.stack([s, c, y], axis=-1)], axis=1)
+
+
+def points_from_frames(frames: ArrayLike, side: float = SIDE) -> Floats:
+    """The points (N, 4) whose squares have the centre, area and mean direction of frames.
+
+    Exact for frames that are squares; perspective and shear are left out.
+
+    Examples
+    --------
+    >>> points_from_frames(frames_from_points([[10, 20, 1.5, 30]])).round(6)
+    array([[10. , 20. ,  1.5, 30. ]])
+    """
+    f = affine_frames(frames)
+    (a, b, x), (c, d, y) = np.moveaxis(f, 0, -1)
+    sigma = np.sqrt(np.abs(a * d - b * c)) * 2 / side
+    # The rotation nearest to the matrix (its polar decomposition).
+    angle = np.rad2deg(np.arctan2(c - b, a + d)) % 360
+    return np.stack([x, y, sigma, angle], axis=-1)
+
+
+def as_frames(frames: ArrayLike) -> Floats:
+    """Check frames (N, 2, 3) or (N, 3, 3) and return them as projective ones (N, 3, 3).
+
+    The corner at the lower right becomes 1. Refused: frames that are not finite, have no area,
+    or whose square reaches the horizon.
+
+    Examples
+    --------
+    >>> as_frames([[[5, 0, 10], [0, 5, 20]]]).tolist()
+    [[[5.0, 0.0, 10.0], [0.0, 5.0, 20.0], [0.0, 0.0, 1.0]]]
+    """
+    array = np.asarray(frames, np.float64)
+    if array.size == 0:
+        return np.empty((0, 3, 3))
+    if array.ndim != 3 or array.shape[1:] not in ((2, 3), (3, 3)):
+        raise ValueError(f"frames: expected (N, 2, 3) or (N, 3, 3), got {array.shape}")
+    whole = np.zeros((len(array), 3, 3))
+    whole[:, 2, 2] = 1
+    whole[:, : array.shape[1]] = array
+    _refuse(~np.isfinite(whole).all(axis=(1, 2)), "is not finite")
+    corner = whole[:, 2:, 2:]
+    # The denominator at the corners of the square; of one sign in all of it, if it is there.
+    _refuse(corner[:, 0, 0] <= np.abs(whole[:, 2, :2]).sum(axis=1), "reaches the horizon")
+    whole /= corner
+    local = whole[:, :2, :2] - whole[:, :2, 2:] * whole[:, 2:, :2]
+    _refuse(np.linalg.det(local) == 0, "has no area")
+    return whole
+
+
+def _refuse(bad: NDArray[np.bool_] | np.bool_, what: str) -> None:
+    if bad.any():
+        raise ValueError(f"frames[{int(bad.argmax())}] {what}")
+
+
+def affine_frames(frames: ArrayLike) -> Floats:
+    """The affine frames (N, 2, 3) that agree with given frames to first order at the centre.
+
+    Examples
+    --------
+    >>> affine_frames([[[5, 0, 10], [0, 5, 20], [0.1, 0, 1]]])[0].tolist()
+    [[4.0, 0.0, 10.0], [-2.0, 5.0, 20.0]]
+    """
+    whole = as_frames(frames)
+    affine = whole[:, :2].copy()
+    affine[:, :, :2] -= whole[:, :2, 2:] * whole[:, 2:, :2]
+    return affine
+
+
+def to_frames(keypoints: ArrayLike | Sequence[Any], side: float = SIDE) -> Floats:
+    """Projective frames (N, 3, 3) of whatever tells where patches are.
+
+    Parameters
+    ----------
+    keypoints
+        ``cv2.KeyPoint`` objects, points (N, 4), or frames (N, 2, 3) or (N, 3, 3), which are
+        only checked.
+    side
+        Side of the square in units of sigma, for keypoints and points.
+
+    Examples
+    --------
+    >>> to_frames([[10, 20, 1, 0]]).shape
+    (1, 3, 3)
+    """
+    if isinstance(keypoints, Sequence) and any(hasattr(k, "pt") for k in keypoints):
+        return as_frames(frames_from_points(points_from_keypoints(keypoints), side))
+    array = np.asarray(keypoints, np.float64)
+    if array.ndim == 2:
+        return as_frames(frames_from_points(array, side))
+    return as_frames(array)
+
+
+def _map_corners(frames: Floats) -> Floats:
+    """Homogeneous corners (N, 4, 3) of projective frames."""
+    square = np.array([[-1, 1, 1, -1], [-1, -1, 1, 1], [1, 1, 1, 1]], np.float64)
+    return (frames @ square).swapaxes(1, 2)
+
+
+def frame_corners(frames: ArrayLike) -> Floats:
+    """The corners (N, 4, 2) of the patches in the image: upper left, then clockwise.
+
+    Examples
+    --------
+    >>> frame_corners([[[5, 0, 10], [0, 5, 20]]])[0].tolist()
+    [[5.0, 15.0], [15.0, 15.0], [15.0, 25.0], [5.0, 25.0]]
+    """
+    mapped = _map_corners(as_frames(frames))
+    return mapped[..., :2] / mapped[..., 2:]
+
+
+def inside(frames: ArrayLike, shape: Sequence[int]) -> NDArray[np.bool_]:
+    """Which patches (N,) lie wholly in an image of shape (height, width, ...).
+
+    Those that reach the horizon do not, and are no error here.
+
+    Examples
+    --------
+    >>> inside([[[5, 0, 10], [0, 5, 20]], [[5, 0, 3], [0, 5, 20]]], (30, 40)).tolist()
+    [True, False]
+    """
+    array = np.asarray(frames, np.float64)
+    if array.shape[1:] != (3, 3):
+        array = as_frames(array)
+    mapped = _map_corners(array)
+    scale = mapped[..., 2] * np.sign(array[:, None, 2, 2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        corners = mapped[..., :2] / mapped[..., 2:]
+    # An image reaches half a pixel beyond the centres of its outer pixels.
+    low, high = np.array([-0.5, -0.5]), np.array([shape[1] - 0.5, shape[0] - 0.5])
+    within = (corners >= low) & (corners <= high) & (scale[..., None] > 0)
+    return np.asarray(within.all(axis=(1, 2)))

@@ -1,0 +1,71 @@
+"""Images as they come, gray or colour and of any depth, to what the computations take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.images.reading import opencv
+
+__all__ = ["as_gray", "as_gray_uint8"]
+
+_TYPES = ("uint8", "uint16", "float32", "float64")
+
+
+def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
+    """Check an image and return it as gray (H, W): uint8, uint16 or float32.
+
+    Parameters
+    ----------
+    image
+        (H, W), (H, W, 1), (H, W, 3) or (H, W, 4); uint8, uint16, float32 or float64. Transparency
+        is ignored.
+    rgb
+        Whether red is the first of the colours; OpenCV's own order has blue first.
+
+    Examples
+    --------
+    >>> as_gray(np.full((4, 6, 3), 200, np.uint8)).shape
+    (4, 6)
+    """
+    array = np.asarray(image)
+    if array.dtype.name not in _TYPES:
+        raise ValueError(f"image: expected {', '.join(_TYPES)}, got {array.dtype}")
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)):
+        raise ValueError(f"image: expected (H, W), (H, W, 3) or (H, W, 4), got {array.shape}")
+    if 0 in array.shape:
+        raise ValueError(f"image: expected at least one pixel, got {array.shape}")
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            array = np.asarray(array, np.float32)
+        if not np.isfinite(array).all():
+            raise ValueError("image: has NaN, infinity or numbers beyond float32")
+    if array.ndim == 2:
+        return np.ascontiguousarray(array)
+    if array.shape[2] == 1:
+        return np.ascontiguousarray(array[..., 0])
+    cv2 = opencv()
+    colours = np.ascontiguousarray(array[..., :3])
+    gray: NDArray[Any] = cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY if rgb else cv2.COLOR_BGR2GRAY)
+    return gray
+
+
+def as_gray_uint8(image: ArrayLike, rgb: bool = False) -> NDArray[np.uint8]:
+    """Gray uint8 (H, W), as OpenCV's detectors want it; floats must be within [0, 1].
+
+    Examples
+    --------
+    >>> as_gray_uint8(np.array([[0.0, 0.5, 1.0]])).tolist()
+    [[0, 128, 255]]
+    """
+    gray = as_gray(image, rgb)
+    if gray.dtype == np.uint8:
+        return gray
+    if gray.dtype == np.uint16:
+        return np.asarray((gray.astype(np.uint32) + 128) // 257, np.uint8)
+    low, high = float(gray.min()), float(gray.max())
+    if low < 0 or high > 1:
+        raise ValueError(f"image: expected floats within [0, 1], got {low:g} to {high:g}")
+    return np.asarray(gray * 255 + 0.5, np.uint8)

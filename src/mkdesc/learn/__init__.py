@@ -1,0 +1,1 @@
+"""Where matching pairs come from."""

@@ -1,0 +1,258 @@
+"""Matching patches from plain photographs, with no labels: every keypoint, seen several times.
+
+Around each keypoint one patch is cut as it is, and others with a random change of the frame from
+randomly changed copies of the photograph (:mod:`mkdesc.images.jitter`). Those of one keypoint
+match. What a whitening learns from them is what detectors, cameras and light do to a patch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.descriptor import available_threads
+from mkdesc.images.cutting import cut_patches
+from mkdesc.images.frames import SIDE, inside, to_frames
+from mkdesc.images.jitter import (
+    SCALES_PER_SIDE,
+    Jitter,
+    Photometric,
+    as_jitter,
+    change_image,
+    jitter_frames,
+)
+from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.reading import opencv, read_gray
+
+__all__ = ["SUFFIXES", "VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
+
+#: Endings of the files that are taken for photographs.
+SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+
+#: The views of a keypoint: how strongly each is changed.
+VIEWS = ("plain", "easy", "easy", "hard", "hard", "tough", "tough", "stronger")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How patches are made from photographs.
+
+    Attributes
+    ----------
+    views
+        Strength of each view of a keypoint: names out of :data:`mkdesc.images.jitter.LEVELS` or
+        :class:`~mkdesc.images.jitter.Jitter`; a ``"plain"`` one is cut from the photograph
+        itself.
+    keypoints_per_photo
+        How many to use of each photograph, at most: the strongest whose squares are inside.
+    side
+        Side of a patch in units of sigma.
+    patch_size
+        Side of a patch in pixels.
+    perspective
+        Whether changes of the frame include mild perspective.
+    scales_per_side
+        Side of a patch in the units of the shifts; fewer: stronger shifts.
+    level_noise
+        Octaves by which the pyramid level of a changed view is off, either way: sharpness differs.
+    photometric
+        Bounds of the changes of the photograph.
+    max_side
+        Larger photographs are first reduced to this many pixels; None: they are not.
+    detector
+        What finds the keypoints, a name out of :data:`mkdesc.images.keypoints.DETECTORS`.
+
+    Examples
+    --------
+    >>> Recipe(views=("plain", "easy", Jitter(rotation=5, shift=0.1, scale=0.1, anisotropy=0)))
+    Recipe(views=('plain', 'easy', Jitter(...)), keypoints_per_photo=400, ...)
+    """
+
+    views: Sequence[str | Jitter] = VIEWS
+    keypoints_per_photo: int = 400
+    side: float = SIDE
+    patch_size: int = 64
+    perspective: bool = True
+    scales_per_side: float = SCALES_PER_SIDE
+    level_noise: float = 0.5
+    photometric: Photometric = field(default_factory=Photometric)
+    max_side: int | None = 1600
+    detector: str = "sift"
+
+    def __post_init__(self) -> None:
+        if len(self.views) < 2:
+            raise ValueError(f"views: expected at least two (a pair), got {len(self.views)}")
+        for view in self.views:
+            as_jitter(view)
+        if self.keypoints_per_photo < 1:
+            raise ValueError(
+                f"keypoints_per_photo: expected an integer >= 1, got {self.keypoints_per_photo!r}"
+            )
+        if not (np.isfinite(self.level_noise) and self.level_noise >= 0):
+            raise ValueError(f"level_noise: expected a number >= 0, got {self.level_noise!r}")
+        if self.max_side is not None and self.max_side < 32:
+            raise ValueError(f"max_side: expected at least 32 px or None, got {self.max_side!r}")
+
+
+@dataclass(frozen=True)
+class PhotoBlock:
+    """The patches of one photograph.
+
+    Attributes
+    ----------
+    patches
+        (n * views, W, W) uint8; the views of a keypoint follow each other.
+    labels
+        (n * views,) int64: equal for the views of one keypoint, and for nothing else.
+    path, index
+        The photograph, and its number in the list (skipped ones count).
+    """
+
+    patches: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    path: Path
+    index: int
+
+
+def list_photos(photos: str | Path | Iterable[str | Path]) -> list[Path]:
+    """The files of a folder that look like photographs, sorted; or those of a list, as they are.
+
+    Examples
+    --------
+    >>> [path.name for path in list_photos(["b.jpg", "a.png"])]
+    ['b.jpg', 'a.png']
+    """
+    if not isinstance(photos, (str, Path)):
+        found = [Path(photo) for photo in photos]
+        if not found:
+            raise ValueError("photos: expected a folder or at least one file, got an empty list")
+        return found
+    folder = Path(photos)
+    if not folder.exists():
+        raise FileNotFoundError(f"{folder} does not exist")
+    if folder.is_file():
+        return [folder]
+    found = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+    if not found:
+        raise ValueError(f"{folder}: no photographs ({', '.join(SUFFIXES)}) in this folder")
+    return found
+
+
+def photo_blocks(
+    photos: str | Path | Iterable[str | Path],
+    recipe: Recipe | None = None,
+    seed: int = 0,
+    n_threads: int | None = None,
+) -> Iterator[PhotoBlock]:
+    """Go through photographs and make matching patches of each.
+
+    Parameters
+    ----------
+    photos
+        A folder, or a list of files.
+    recipe
+        How; None: the default :class:`Recipe`.
+    seed
+        The same seed gives the same patches, whatever the number of threads; those of a
+        photograph depend only on the seed and its place in the list.
+    n_threads
+        Photographs that are worked on at a time; None: one per core. A few more wait in memory.
+
+    Yields
+    ------
+    PhotoBlock
+        In the order of the photographs. Unreadable ones and those without a keypoint are skipped
+        with a warning; if none is left, a ValueError is raised.
+
+    Examples
+    --------
+    >>> import tempfile, cv2
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> noise = np.random.default_rng(0).integers(0, 256, (160, 160), np.uint8)
+    >>> _ = cv2.imwrite(str(folder / "noise.png"), cv2.GaussianBlur(noise, (0, 0), 2))
+    >>> block, = photo_blocks(folder, Recipe(keypoints_per_photo=10, patch_size=32))
+    >>> block.patches.shape, block.labels.tolist()[:9]
+    ((80, 32, 32), [0, 0, 0, 0, 0, 0, 0, 0, 1])
+    """
+    how = Recipe() if recipe is None else recipe
+    files = list_photos(photos)
+    threads = available_threads() if n_threads is None else n_threads
+    if threads < 1:
+        raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
+
+    def make(index: int) -> NDArray[np.uint8] | str:
+        try:
+            return _views(read_gray(files[index]), how, np.random.default_rng([seed, index]))
+        except (ValueError, OSError) as error:
+            return str(error)
+
+    first = 0
+    reasons = []
+    for index, made in enumerate(_in_order(make, len(files), threads)):
+        if isinstance(made, str):
+            reason = made if str(files[index]) in made else f"{files[index]}: {made}"
+            reasons.append(reason)
+            warnings.warn(f"skipped: {reason}", RuntimeWarning, stacklevel=2)
+            continue
+        count, views = made.shape[:2]
+        labels = np.repeat(np.arange(first, first + count), views)
+        first += count
+        patches = made.reshape(count * views, *made.shape[2:])
+        yield PhotoBlock(patches, labels, files[index], index)
+    if first == 0:
+        raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
+
+
+def _in_order(make: Callable[[int], Any], count: int, threads: int) -> Iterator[Any]:
+    """``make(0), make(1), ...`` by several threads, at most twice as many ahead."""
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for index in range(count):
+                waiting.append(pool.submit(make, index))
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # whoever stops early need not wait for the rest
+            for future in waiting:
+                future.cancel()
+
+
+def _views(image: NDArray[np.uint8], how: Recipe, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """All views (n, views, W, W) of the keypoints of a photograph."""
+    image = _reduced(image, how.max_side)
+    # What lies beyond the border is no picture to learn from.
+    frames = to_frames(detect_keypoints(image, detector=how.detector), how.side)
+    frames = frames[inside(frames, image.shape)][: how.keypoints_per_photo]
+    if not len(frames):
+        raise ValueError("no keypoint whose patch is inside the photograph")
+    size = how.patch_size
+    patches = np.empty((len(frames), len(how.views), size, size), np.uint8)
+    for view, level in enumerate(how.views):
+        if level == "plain":
+            patches[:, view] = cut_patches(image, frames, size, n_threads=1)
+            continue
+        moved = jitter_frames(frames, level, rng, how.perspective, how.scales_per_side)
+        coarser = rng.uniform(-how.level_noise, how.level_noise, len(frames))
+        changed = change_image(image, how.photometric, rng)
+        patches[:, view] = cut_patches(changed, moved, size, coarser=coarser, n_threads=1)
+    return patches
+
+
+def _reduced(image: NDArray[np.uint8], max_side: int | None) -> NDArray[np.uint8]:
+    longest = max(image.shape)
+    if max_side is None or longest <= max_side:
+        return image
+    cv2 = opencv()
+    height, width = (max(1, round(n * max_side / longest)) for n in image.shape)
+    reduced: NDArray[np.uint8] = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    return reduced
