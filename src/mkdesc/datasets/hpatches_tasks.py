@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc.datasets.hpatches import HPatches
 from mkdesc.datasets.tables import line_of_row, read_records
+from mkdesc.files import atomic_path
 
 __all__ = [
     "RetrievalTask",
@@ -20,6 +21,7 @@ __all__ = [
     "read_retrieval",
     "read_verification",
     "textured_patches",
+    "write_task",
 ]
 
 #: Sizes of the published lists.
@@ -31,7 +33,7 @@ IMAGES_DRAWN = 5
 #: Queries and distractors must vary: standard deviation of the reference patch, in gray levels.
 LEAST_DEVIATION = 10.0
 
-_PAIR = ("s1", "t1", "idx1", "s2", "t2", "idx2")
+_PAIR: tuple[str, ...] = ("s1", "t1", "idx1", "s2", "t2", "idx2")
 _ROW = ("s", "idx")
 
 Table = NDArray[np.int32]
@@ -147,6 +149,29 @@ def _read(
             refuse(beyond, "a patch that its sequence has", name)
             table[:, column] = values
     return table
+
+
+def write_task(folder: str | Path, split: str, task: VerificationTask | RetrievalTask) -> None:
+    """Write a task to ``folder``, which exists, in the official files' names and layout."""
+    if isinstance(task, VerificationTask):
+        tables = {"verif_pos": task.positives, "verif_neg_intra": task.intra}
+        tables["verif_neg_inter"] = task.inter
+        header, line = _PAIR, "{},{},{},{},{},{}\n"
+    else:
+        tables = {"retr_queries": task.queries, "retr_distractors": task.distractors}
+        header, line = _ROW, "{},{}\n"
+    names = np.array(task.sequences, object)
+    for kind, table in tables.items():
+        columns = [
+            (names[values] if name.startswith("s") else values).tolist()
+            for name, values in zip(header, table.T, strict=True)
+        ]
+        with (
+            atomic_path(Path(folder) / f"{kind}_split-{split}.csv") as partial,
+            partial.open("w", encoding="utf-8") as out,
+        ):
+            out.write(",".join(header) + "\n")
+            out.writelines(line.format(*row) for row in zip(*columns, strict=True))
 
 
 def draw_verification(
