@@ -226,8 +226,18 @@ def test_errors_name_the_descriptors(described, pairs, lists):
         with pytest.raises(ValueError, match=r"expected shape \(70, D\), got \(69, 12\)"):
             run(short)
     narrow = {**described, ("v_wall", "h3"): described["v_wall", "h3"][:, :5]}
-    with pytest.raises(ValueError, match="expected 12 columns"):
-        verification(narrow, pairs)
+    for run in (
+        lambda d: verification(d, pairs),
+        lambda d: matching(d, list(COUNTS)),
+        lambda d: retrieval(d, lists),
+    ):
+        with pytest.raises(ValueError, match=r"\['v_wall', 'h3'\]: expected 12 columns"):
+            run(narrow)
+    nothing = np.zeros((0, 2), np.int32)
+    with pytest.raises(ValueError, match=r"task\.queries: expected at least one"):
+        retrieval(described, RetrievalTask(lists.sequences, nothing, lists.distractors))
+    with pytest.raises(ValueError, match=r"task\.distractors: expected at least one"):
+        retrieval(described, RetrievalTask(lists.sequences, lists.queries, nothing))
     gone = {key: value[:3] for key, value in described.items()}
     with pytest.raises(ValueError, match="points past the end"):
         verification(gone, pairs)

@@ -67,15 +67,24 @@ def mean_scores(scores: Names[Scores]) -> Scores:
 
 
 def get_descriptors(
-    descriptors: Descriptors, sequence: str, image: str, count: int | None = None
+    descriptors: Descriptors,
+    sequence: str,
+    image: str,
+    count: int | None = None,
+    dims: int | None = None,
 ) -> NDArray[np.float32]:
-    """Descriptors (N, D) of one image, checked; ``count`` is N where it is known."""
+    """Descriptors (N, D) of one image, checked; ``count`` and ``dims`` are N and D where known."""
     name = f"descriptors[{sequence!r}, {image!r}]"
     try:
         values = descriptors[sequence, image]
     except KeyError:
         raise ValueError(f"{name}: there are none") from None
-    return as_descriptors(values, count, name)
+    checked = as_descriptors(values, count, name)
+    if dims is not None and checked.shape[1] != dims:
+        raise ValueError(
+            f"{name}: expected {dims} columns as for the others, got {checked.shape[1]}"
+        )
+    return checked
 
 
 def both_precisions(

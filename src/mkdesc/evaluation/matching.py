@@ -53,7 +53,7 @@ def matching(
         for noise in NOISES:
             scores = []
             for k in range(1, 6):
-                image = get_descriptors(descriptors, name, image_name(noise, k), len(reference))
+                image = get_descriptors(descriptors, name, image_name(noise, k), *reference.shape)
                 scores.append(_match(reference, image))
             detail[name][noise] = {key: [one[key] for one in scores] for key in scores[0]}
         if progress is not None:

@@ -51,20 +51,23 @@ def retrieval(
         ``detail[noise][pool]`` holds the mean over the queries; ``by_type`` is over the queries
         of sequences of that type.
     """
+    if not len(task.queries):
+        raise ValueError("task.queries: expected at least one, got none")
     names, queries, distractors = task.sequences, task.queries, task.distractors
     sizes = [size for size in pools if size < 5 + len(distractors)]
     if len(sizes) < len(pools):
         sizes.append(5 + len(distractors))
     pool = _in_order(descriptors, names, distractors)
     precision = np.empty((len(queries), len(NOISES), len(sizes), 2))
+    dims = pool.shape[1]
     score = pool_precisions(pool, distractors[:, 0], sizes)
     for s in np.unique(queries[:, 0]):
         mine = np.flatnonzero(queries[:, 0] == s)
         patches = queries[mine, 1]
-        asked = _rows(descriptors, names[s], "ref", patches)
+        asked = _rows(descriptors, names[s], "ref", patches, dims)
         positives = np.stack(
             [
-                _rows(descriptors, names[s], image_name(noise, k), patches)
+                _rows(descriptors, names[s], image_name(noise, k), patches, dims)
                 for noise in NOISES
                 for k in range(1, 6)
             ],
@@ -92,23 +95,27 @@ def _in_order(
     descriptors: Descriptors, names: Names[str], patches: NDArray[np.integer]
 ) -> NDArray[np.float32]:
     """Descriptors of a list of reference patches, in its order, each sequence looked up once."""
-    parts = {
-        s: _rows(descriptors, names[s], "ref", patches[patches[:, 0] == s, 1])
-        for s in np.unique(patches[:, 0])
-    }
-    dims = {part.shape[1] for part in parts.values()}
-    if len(dims) != 1:
-        raise ValueError(f"descriptors: expected one number of columns, got {sorted(dims)}")
-    ordered = np.empty((len(patches), dims.pop()), np.float32)
-    for s, part in parts.items():
-        ordered[patches[:, 0] == s] = part
+    ordered: NDArray[np.float32] | None = None
+    for s in np.unique(patches[:, 0]):
+        mine = patches[:, 0] == s
+        dims = None if ordered is None else ordered.shape[1]
+        part = _rows(descriptors, names[s], "ref", patches[mine, 1], dims)
+        if ordered is None:
+            ordered = np.empty((len(patches), part.shape[1]), np.float32)
+        ordered[mine] = part
+    if ordered is None:
+        raise ValueError("task.distractors: expected at least one, got none")
     return ordered
 
 
 def _rows(
-    descriptors: Descriptors, sequence: str, image: str, patches: NDArray[np.integer]
+    descriptors: Descriptors,
+    sequence: str,
+    image: str,
+    patches: NDArray[np.integer],
+    dims: int | None = None,
 ) -> NDArray[np.float32]:
-    values = get_descriptors(descriptors, sequence, image)
+    values = get_descriptors(descriptors, sequence, image, dims=dims)
     if len(patches) and patches.max() >= len(values):
         raise ValueError(
             f"descriptors[{sequence!r}, {image!r}]: expected more than {patches.max()} rows, "

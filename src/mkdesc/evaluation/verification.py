@@ -31,19 +31,13 @@ def _stack(
     Returns it (rows, D), the row where each sequence begins, and each sequence's patches; the
     images of a sequence follow each other.
     """
-    references = {name: np.shape(descriptors[name, "ref"]) for name in names}
-    count = np.array([shape[0] for shape in references.values()])
+    shapes = [get_descriptors(descriptors, name, "ref").shape for name in names]
+    count, dims = np.array([shape[0] for shape in shapes]), shapes[0][1]
     start = np.concatenate([[0], np.cumsum(count * images)])
-    dims = references[names[0]][1]
     stacked = np.empty((start[-1], dims), np.float32)
-    for name, row, patches in zip(names, start, count, strict=False):
+    for name, row, patches in zip(names, start[:-1], count, strict=True):
         for k in range(images):
-            values = get_descriptors(descriptors, name, image_name(noise, k), int(patches))
-            if values.shape[1] != dims:
-                raise ValueError(
-                    f"descriptors[{name!r}, {image_name(noise, k)!r}]: expected {dims} columns "
-                    f"as for the others, got {values.shape[1]}"
-                )
+            values = get_descriptors(descriptors, name, image_name(noise, k), int(patches), dims)
             stacked[row + k * patches : row + (k + 1) * patches] = values
     return stacked, start[:-1], count
 
