@@ -1,0 +1,155 @@
+"""How long the two benchmarks take on descriptors of the true size.
+
+    python benchmarks/evaluation.py                    # the sizes of the published sets
+    python benchmarks/evaluation.py --sequences 8      # a quick look
+
+Descriptors are random, with the reference's shining through, and lie on disk, one file per image,
+as a cache of a run would hold them. Nothing of the time to make them is counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkdesc.datasets.hpatches import IMAGES
+from mkdesc.datasets.hpatches_tasks import (
+    draw_retrieval,
+    draw_verification,
+    read_verification,
+    write_task,
+)
+from mkdesc.datasets.phototourism import Pairs
+from mkdesc.datasets.phototourism_writer import draw_pairs
+from mkdesc.datasets.tables import read_columns
+from mkdesc.evaluation import metrics
+from mkdesc.evaluation.distances import pair_distances
+from mkdesc.evaluation.hpatches import matching, retrieval, verification
+from mkdesc.evaluation.phototourism import evaluate_revisited, score_pairs
+
+LEVELS = {"r": 0.0, "e": 0.7, "h": 1.1, "t": 1.5}
+
+
+class OnDisk(Mapping[tuple[str, str], np.ndarray]):
+    """Descriptors by sequence and image, mapped from files when they are asked for."""
+
+    def __init__(self, folder: Path, names: list[str]) -> None:
+        self.folder, self.names = folder, names
+
+    def __getitem__(self, key: tuple[str, str]) -> np.ndarray:
+        return np.load(self.folder / f"{key[0]}-{key[1]}.npy", mmap_mode="r")
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return ((name, image) for name in self.names for image in IMAGES)
+
+    def __len__(self) -> int:
+        return len(self.names) * len(IMAGES)
+
+
+class Stopwatch:
+    """Runs things, prints how long they took, and keeps it."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, float]] = []
+
+    def __call__(self, what: str, run: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        result = run()
+        taken = time.perf_counter() - start
+        self.rows.append((what, taken))
+        # Linux counts in KiB, macOS in bytes.
+        unit = 1 if sys.platform == "darwin" else 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        print(f"{what:<56} {taken:>8.2f} s   peak so far {peak / 1e9:.2f} GB", flush=True)
+        return result
+
+
+def make_descriptors(options: argparse.Namespace, folder: Path) -> list[str]:
+    rng = np.random.default_rng(0)
+    names = [f"{'iv'[k % 2]}_{k:03}" for k in range(options.sequences)]
+    for name in names:
+        true = rng.standard_normal((options.patches, options.dims), np.float32)
+        for image in IMAGES:
+            noise = rng.standard_normal(true.shape, np.float32)
+            noisy = true + np.float32(LEVELS[image[0]]) * noise
+            noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
+            np.save(folder / f"{name}-{image}.npy", noisy)
+    return names
+
+
+def hpatches(options: argparse.Namespace, folder: Path, watch: Stopwatch) -> None:
+    names = make_descriptors(options, folder)
+    described = OnDisk(folder, names)
+    counts = dict.fromkeys(names, options.patches)
+    pairs = watch("draw verification pairs", lambda: draw_verification(counts))
+    write_task(folder, "full", pairs)
+    watch("read verification pairs (3 files)", lambda: read_verification(folder, "full", counts))
+    lists = draw_retrieval({name: np.ones(options.patches, bool) for name in names})
+    start = time.perf_counter()
+    tasks: dict[str, Callable[[], Any]] = {
+        f"verification, 9 x {len(pairs.inter):,} pairs": lambda: verification(described, pairs),
+        f"matching, {len(names)} x 15 images": lambda: matching(described, names),
+        f"retrieval, {len(lists.queries):,} x {len(lists.distractors):,}": lambda: retrieval(
+            described, lists
+        ),
+    }
+    for what, run in tasks.items():
+        result = watch(what, run)
+        print("   ", {key: round(value, 4) for key, value in result.mean.items()})
+    print(f"{'the three tasks':<56} {time.perf_counter() - start:>8.2f} s")
+
+
+def single(options: argparse.Namespace, folder: Path, watch: Stopwatch) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal((450_000, options.dims), np.float32)
+    first, second = rng.integers(0, len(values), (2, 1_000_000))
+    watch("distances of 1,000,000 pairs", lambda: pair_distances(values, first, second))
+    labels = np.arange(1_200_000) < 200_000
+    scores = (labels + rng.standard_normal(1_200_000)).astype(np.float32)
+    watch("both APs of 1,200,000 scores", lambda: metrics.average_precisions(scores, labels))
+    watch("ROC AUC of 1,200,000 scores", lambda: metrics.roc_auc(scores, labels))
+    watch("FPR95 of 1,200,000 scores", lambda: metrics.fpr95(scores, labels))
+    points = rng.integers(0, 150_000, len(values))
+    table = draw_pairs(points, 100_000)
+    pairs = Pairs(*table.T, points[table[:, 0]] == points[table[:, 1]])
+    watch("Phototourism FPR95, 100,000 pairs", lambda: score_pairs(values, pairs))
+    images = points // 200  # about 600 patches in each
+    watch(
+        "Phototourism Revisited, 450,000 patches, 750 images",
+        lambda: evaluate_revisited(values, points, images),
+    )
+    file = folder / "m50_500000_500000_0.txt"
+    np.savetxt(file, rng.integers(0, 450_000, (500_000, 7)), fmt="%d")
+    watch("read 500,000 lines of pairs", lambda: read_columns(file, (0, 1, 3, 4)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="How long the two benchmarks take.")
+    parser.add_argument("--sequences", type=int, default=116)
+    parser.add_argument("--patches", type=int, default=1300, help="patches in each sequence")
+    parser.add_argument("--dims", type=int, default=128)
+    parser.add_argument("--folder", type=Path, help="where to keep descriptors (2 GB of disk)")
+    options = parser.parse_args()
+    watch = Stopwatch()
+    folder = Path(tempfile.mkdtemp(dir=options.folder))
+    try:
+        hpatches(options, folder, watch)
+        single(options, folder, watch)
+    finally:
+        shutil.rmtree(folder)
+    print("\n| what | seconds |\n|---|---|")
+    for what, taken in watch.rows:
+        print(f"| {what} | {taken:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How well descriptors tell patches apart: metrics, and the protocols of the two benchmarks."""
