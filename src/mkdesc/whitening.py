@@ -143,7 +143,7 @@ class Whitening(Estimator):
 
         Pairs are formed within one call.
         """
-        self._checked()
+        self.check()
         X = as_descriptors(X)
         if not hasattr(self, "statistics_"):
             self.statistics_ = Statistics(X.shape[1])
@@ -153,7 +153,7 @@ class Whitening(Estimator):
 
     def fit_statistics(self, statistics: Statistics) -> Self:
         """Learn from statistics that were gathered, merged or loaded before."""
-        self._checked()
+        self.check()
         self.statistics_ = statistics
         self.projection_ = learn_projection(
             statistics, self.method, self.dims, self.t, self.shrinkage, self.ridge
@@ -181,7 +181,7 @@ class Whitening(Estimator):
     def from_projection(cls, projection: Projection, **params: object) -> Whitening:
         """A whitening that was learned elsewhere."""
         whitening = cls(**params)  # type: ignore[arg-type]
-        whitening._checked()
+        whitening.check()
         whitening.projection_ = projection
         return whitening
 
@@ -194,7 +194,8 @@ class Whitening(Estimator):
             return len(self.projection_.mean)
         raise AttributeError("n_features_in_")
 
-    def _checked(self) -> None:
+    def check(self) -> None:
+        """Refuse bad parameters."""
         if self.method not in METHODS:
             raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
         if not isinstance(self.dims, (int, np.integer)) or self.dims < 1:

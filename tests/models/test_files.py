@@ -145,7 +145,7 @@ def test_pickles_are_refused_by_name(tmp_path):
     with zipfile.ZipFile(zipped, "w") as archive:
         archive.writestr("archive/data.pkl", b"x")
     for bad in (plain, zipped):
-        with pytest.raises(ValueError, match="is a pickle, .* safetensors.numpy.save_file"):
+        with pytest.raises(ValueError, match=r"is a pickle, .* safetensors\.numpy\.save_file"):
             load_model(bad)
 
 

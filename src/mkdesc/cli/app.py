@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import mkdesc
-from mkdesc.cli import describe, info
+from mkdesc.cli import describe, info, learn, models
 
 __all__ = ["app", "main"]
 
@@ -20,6 +20,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("describe")(describe.command)
+app.add_typer(learn.app, name="learn")
+app.add_typer(models.app, name="models")
 app.command("info")(info.command)
 
 

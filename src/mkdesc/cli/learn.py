@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from mkdesc.cli.progress import console, progress, warm_up
+from mkdesc.datasets.sources import open_patches
 from mkdesc.descriptor import MKD
-from mkdesc.learn.learner import TrainingBlock, learn_model, learned_from
-from mkdesc.models import save_model
+from mkdesc.images.frames import SIDE
+from mkdesc.learn import sources
+from mkdesc.learn.learner import Learned
+from mkdesc.learn.photos import VIEWS, Recipe
 from mkdesc.whitening import Whitening
 
 __all__ = ["app"]
@@ -31,9 +32,154 @@ Kernels = Annotated[
 Method = Annotated[
     str, typer.Option(help="lw, gda (both need matching pairs), pca, pcawt or pcaws.")
 ]
-Dims = Annotated[int, typer.Option(help="Dimensions to keep.")]
+Dims = Annotated[int, typer.Option(help="Dimensions to keep, at most.")]
 Ridge = Annotated[
-    float | None, typer.Option(help="Share of the mean variance added to the diagonal.")
+    float | None, typer.Option(help="Share of the mean variance added before inverting.")
 ]
 PatchSize = Annotated[int, typer.Option(help="Side of the patches in pixels.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoint's sigma.")]
+
+PAPER = "polar+cartesian"
+
+
+def _learn(
+    run: Callable[[MKD, Whitening, sources.Progress], Learned],
+    unit: str,
+    output: Path,
+    mkd: MKD,
+    whitening: Whitening,
+) -> None:
+    """Check what can be checked first, learn with a progress bar, write, and report."""
+    if output.suffix != ".safetensors":
+        raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
+    if not output.parent.is_dir():
+        raise ValueError(f"--output: the folder {output.parent} does not exist")
+    mkd.fit()
+    whitening.check()
+    warm_up("uint8")
+    with progress(unit) as bar:
+        task = bar.add_task("learning", total=None)
+        learned = run(mkd, whitening, lambda n, total: bar.update(task, completed=n, total=total))
+    learned.save(output)
+    for line in learned.report.lines():
+        console.print(line, highlight=False)
+    console.print(f"written: {output}", highlight=False)
+
+
+@app.command("photos")
+def _photos(
+    photos: Annotated[Path, typer.Argument(help="Folder of photographs.")],
+    output: Output,
+    parametrization: Kernels = PAPER,
+    method: Method = "gda",
+    dims: Dims = 128,
+    ridge: Ridge = None,
+    patch_size: PatchSize = 64,
+    side: Side = SIDE,
+    keypoints: Annotated[int, typer.Option(help="Keypoints per photograph, at most.")] = 400,
+    views: Annotated[
+        str, typer.Option(help="Strengths of the views of a keypoint, with spaces between.")
+    ] = " ".join(VIEWS),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+) -> None:
+    """Learn from plain photographs: no labels, no reconstruction."""
+    recipe = Recipe(
+        views=tuple(views.split()),
+        keypoints_per_photo=keypoints,
+        patch_size=patch_size,
+        side=side,
+    )
+    _learn(
+        lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed),
+        "photos",
+        output,
+        MKD(parametrization, patch_size),
+        Whitening(method, dims, ridge=ridge),
+    )
+
+
+@app.command("patches")
+def _patches(
+    file: Annotated[Path, typer.Argument(help="A .npz with arrays 'patches' and 'labels'.")],
+    output: Output,
+    parametrization: Kernels = PAPER,
+    method: Method = "lw",
+    dims: Dims = 128,
+    ridge: Ridge = None,
+) -> None:
+    """Learn from labelled patches: those of equal labels match."""
+    _learn(
+        lambda m, w, p: sources.learn_patches(file, m, w, p),
+        "patches",
+        output,
+        MKD(parametrization, open_patches(file).size),
+        Whitening(method, dims, ridge=ridge),
+    )
+
+
+@app.command("phototourism")
+def _phototourism(
+    folder: Annotated[Path, typer.Argument(help="Sheets, info.txt and m50 files.")],
+    output: Output,
+    parametrization: Kernels = PAPER,
+    method: Method = "lw",
+    dims: Dims = 128,
+    ridge: Ridge = None,
+    pairs: Annotated[
+        int | None, typer.Option(help="Which m50 file, by its number of pairs; the largest.")
+    ] = None,
+) -> None:
+    """Learn from a subset in the Phototourism (UBC) layout."""
+    _learn(
+        lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs),
+        "patches",
+        output,
+        MKD(parametrization),
+        Whitening(method, dims, ridge=ridge),
+    )
+
+
+@app.command("hpatches")
+def _hpatches(
+    root: Annotated[Path, typer.Argument(help="Folder of sequences of strips.")],
+    output: Output,
+    parametrization: Kernels = PAPER,
+    method: Method = "lw",
+    dims: Dims = 128,
+    ridge: Ridge = None,
+    patch_size: PatchSize = 64,
+    split: Annotated[
+        str | None, typer.Option(help="Learn from the training part of this split.")
+    ] = None,
+    splits: Annotated[Path | None, typer.Option(help="The splits.json of HPatches.")] = None,
+) -> None:
+    """Learn from HPatches strips: equal rows of a sequence match."""
+    _learn(
+        lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits),
+        "patches",
+        output,
+        MKD(parametrization, patch_size, resize=True),
+        Whitening(method, dims, ridge=ridge),
+    )
+
+
+@app.command("colmap")
+def _colmap(
+    model: Annotated[Path, typer.Argument(help="Folder of a sparse model, text or binary.")],
+    images: Annotated[Path, typer.Argument(help="Folder of its photographs.")],
+    output: Output,
+    parametrization: Kernels = PAPER,
+    method: Method = "gda",
+    dims: Dims = 128,
+    ridge: Ridge = None,
+    patch_size: PatchSize = 64,
+    side: Side = SIDE,
+) -> None:
+    """Learn from a COLMAP model: the observations of a 3-D point match."""
+    _learn(
+        lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side),
+        "photos",
+        output,
+        MKD(parametrization, patch_size),
+        Whitening(method, dims, ridge=ridge),
+    )

@@ -18,6 +18,12 @@ __all__ = ["console", "progress", "warm_up"]
 console = Console(stderr=True)
 
 
+class _Count(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        total = "" if task.total is None else f" of {task.total:,.0f}"
+        return Text(f"{task.completed:,.0f}{total}")
+
+
 class _Speed(ProgressColumn):
     def __init__(self, unit: str) -> None:
         super().__init__()
@@ -33,7 +39,7 @@ def progress(unit: str) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        _Count(),
         _Speed(unit),
         TimeRemainingColumn(),
         console=console,

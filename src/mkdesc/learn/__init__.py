@@ -1,1 +1,24 @@
-"""Where matching pairs come from."""
+"""Learning a whitening: where matching pairs come from, and what is made of them."""
+
+from __future__ import annotations
+
+from mkdesc.learn.learner import Learned, Report, TrainingBlock, learn_model
+from mkdesc.learn.sources import (
+    learn_colmap,
+    learn_hpatches,
+    learn_patches,
+    learn_photos,
+    learn_phototourism,
+)
+
+__all__ = [
+    "Learned",
+    "Report",
+    "TrainingBlock",
+    "learn_colmap",
+    "learn_hpatches",
+    "learn_model",
+    "learn_patches",
+    "learn_photos",
+    "learn_phototourism",
+]

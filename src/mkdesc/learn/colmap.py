@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.images.cutting import cut_patches
-from mkdesc.images.frames import SIDE
-from mkdesc.images.keypoints import detect_points
+from mkdesc.images.frames import SIDE, points_from_keypoints
+from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import read_gray
 from mkdesc.learn.learner import TrainingBlock
 
@@ -98,9 +98,9 @@ def colmap_blocks(
             warnings.warn(f"{file} is not there; left out", stacklevel=2)
             continue
         image = read_gray(file)
-        keypoints = detect_points(image)
+        keypoints = points_from_keypoints(detect_keypoints(image))
         if len(keypoints) and len(xy):
-            distance, nearest = KDTree(keypoints[:, :2]).query(xy)
+            distance, nearest = map(np.asarray, KDTree(keypoints[:, :2]).query(xy))
             near = distance <= NEAR
             frames = keypoints[nearest[near]]
             used += len(frames)

@@ -7,10 +7,11 @@ the score on those is reported.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from mkdesc.descriptor import MKD
 from mkdesc.evaluation.distances import pair_distances
 from mkdesc.evaluation.metrics import fpr95
+from mkdesc.models import Card, save_model
 from mkdesc.statistics import Statistics
 from mkdesc.whitening import METHODS, Whitening
 
@@ -80,11 +82,36 @@ class Report:
         ]
 
 
-class Learned(NamedTuple):
-    """A descriptor with the whitening that was learned, and the report of the learning."""
+@dataclass(frozen=True)
+class Learned:
+    """What was learned.
+
+    Attributes
+    ----------
+    mkd
+        The descriptor with its whitening.
+    report
+        How the learning went.
+    source
+        What it was learned from, for the card of the model.
+    """
 
     mkd: MKD
     report: Report
+    source: dict[str, Any] = field(default_factory=dict)
+
+    def with_source(self, source: str, **settings: Any) -> Learned:
+        """The same, with the source and settings noted."""
+        return replace(self, source={"source": source, **settings})
+
+    def save(self, path: str | os.PathLike[str]) -> Card:
+        """Write the model to a safetensors file; returns its card."""
+        facts = {name: value for name, value in asdict(self.report).items() if value == value}
+        facts.pop("seconds")
+        for name in ("fpr95_raw", "fpr95_learned"):
+            if name in facts:
+                facts[name] = round(facts[name], 2)
+        return save_model(self.mkd, path, self.source | facts)
 
 
 def learn_model(
@@ -92,7 +119,6 @@ def learn_model(
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
     pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> Learned:
     """Learn a whitening from labelled patches.
 
@@ -108,8 +134,6 @@ def learn_model(
         What to learn; default: ``Whitening()``.
     pairs
         Indices of matching patches; default: all pairs of equal labels.
-    progress
-        Called with the number of patches done after each block.
 
     Returns
     -------
@@ -122,15 +146,15 @@ def learn_model(
     >>> points = np.repeat(rng.random((400, 16, 16)), 2, axis=0)
     >>> patches = (points + rng.normal(0, 0.2, points.shape)).astype(np.float32)
     >>> block = TrainingBlock(patches, np.repeat(np.arange(400), 2))
-    >>> mkd, report = learn_model([block], MKD("cartesian", 16), Whitening("lw", 32))
-    >>> mkd.transform(patches).shape, report.points
+    >>> learned = learn_model([block], MKD("cartesian", 16), Whitening("lw", 32))
+    >>> learned.mkd.transform(patches).shape, learned.report.points
     ((800, 32), 400)
     """
     start = time.perf_counter()
     mkd = MKD() if mkd is None else mkd
     whitening = Whitening() if whitening is None else whitening
     with tempfile.TemporaryFile() as spool:
-        labels, width = _describe_all(blocks, mkd, spool, progress)
+        labels, width = _describe_all(blocks, mkd, spool)
         raw = np.memmap(spool, np.float32, "r", shape=(len(labels), width))
         # Which points are held out depends on their labels alone, not on their order.
         points, point_of = np.unique(labels, return_inverse=True)
@@ -161,19 +185,8 @@ def learn_model(
     return Learned(MKD(**params), report)
 
 
-def learned_from(source: str, report: Report, **settings: Any) -> dict[str, Any]:
-    """What a model's card should remember of the learning."""
-    facts = {name: value for name, value in asdict(report).items() if value == value}
-    facts.pop("seconds")
-    rounded = {k: round(v, 3) if isinstance(v, float) else v for k, v in facts.items()}
-    return {"source": source, **settings, **rounded}
-
-
 def _describe_all(
-    blocks: Iterable[TrainingBlock],
-    mkd: MKD,
-    spool: Any,
-    progress: Callable[[int], None] | None,
+    blocks: Iterable[TrainingBlock], mkd: MKD, spool: Any
 ) -> tuple[NDArray[np.integer], int]:
     """Write raw descriptors of all blocks to ``spool``; their labels and length."""
     labels: list[NDArray[np.integer]] = []
@@ -187,8 +200,6 @@ def _describe_all(
         spool.write(raw.tobytes())
         labels.append(np.asarray(block_labels))
         done, width = done + len(raw), raw.shape[1]
-        if progress is not None:
-            progress(done)
     if not done:
         raise ValueError("there are no patches to learn from")
     spool.flush()

@@ -1,0 +1,234 @@
+"""Learning from whatever one owns: one function per source, all with the same options."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.datasets.hpatches import HPatches
+from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.sources import open_patches
+from mkdesc.descriptor import MKD
+from mkdesc.images.frames import SIDE
+from mkdesc.learn.colmap import colmap_blocks, read_observations
+from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
+from mkdesc.learn.photos import Recipe, list_photos, photo_blocks
+from mkdesc.whitening import Whitening
+
+__all__ = [
+    "learn_colmap",
+    "learn_hpatches",
+    "learn_patches",
+    "learn_photos",
+    "learn_phototourism",
+]
+
+#: Called with how much is done and how much there is to do, in patches or photographs.
+Progress = Callable[[int, int], None]
+
+
+def _counted(
+    blocks: Iterable[TrainingBlock], total: int, progress: Progress | None, by_block: bool = False
+) -> Iterator[TrainingBlock]:
+    """The blocks, with the progress reported after each; in patches, or block by block."""
+    done = 0
+    for block in blocks:
+        yield block
+        done += 1 if by_block else len(block.patches)
+        if progress is not None:
+            progress(done, total)
+
+
+def learn_patches(
+    path: str | Path,
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    progress: Progress | None = None,
+) -> Learned:
+    """Learn from labelled patches in a .npz with arrays ``patches`` and ``labels``.
+
+    Parameters
+    ----------
+    path
+        The file; patches (N, W, W) of equal labels (N,) match.
+    mkd
+        The descriptor, without whitening; default: the paper's, for patches of this size.
+    whitening
+        What to learn; default: the paper's, ``Whitening("lw")``.
+    progress
+        Called with the number of patches done and their number.
+    """
+    source = open_patches(path)
+    labels = _labels(path, source.count)
+    mkd = MKD(patch_size=source.size) if mkd is None else mkd
+
+    def blocks() -> Iterator[TrainingBlock]:
+        done = 0
+        for patches in source.blocks():
+            yield TrainingBlock(patches, labels[done : done + len(patches)])
+            done += len(patches)
+
+    learned = learn_model(_counted(blocks(), source.count, progress), mkd, whitening)
+    return learned.with_source(f"labelled patches {Path(path).name}")
+
+
+def _labels(path: str | Path, count: int) -> NDArray[np.integer]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            labels = arrays["labels"]
+    except (KeyError, AttributeError, TypeError, ValueError, IndexError, zipfile.BadZipFile):
+        raise ValueError(f"{path}: expected a .npz with arrays 'patches' and 'labels'") from None
+    if labels.shape != (count,) or labels.dtype.kind not in "iuSU":
+        raise ValueError(
+            f"{path}: labels: expected {count} integers or names, one per patch, got "
+            f"{labels.dtype} {labels.shape}"
+        )
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def learn_phototourism(
+    folder: str | Path,
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    progress: Progress | None = None,
+    pairs: int | None = None,
+) -> Learned:
+    """Learn from a subset in the Phototourism layout.
+
+    Parameters
+    ----------
+    folder
+        Sheets, info.txt and m50 files.
+    mkd, whitening, progress
+        As in :func:`learn_patches`.
+    pairs
+        Which m50 file: its number of pairs; default: the largest. Without any, all pairs of
+        patches of one 3-D point.
+    """
+    subset = Subset(folder)
+    labels = subset.labels()
+    chosen = None
+    if subset.pair_files() or pairs is not None:
+        listed = subset.pairs(max(subset.pair_files()) if pairs is None else pairs)
+        chosen = (listed.first[listed.matching], listed.second[listed.matching])
+    blocks = (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
+    learned = learn_model(_counted(blocks, len(subset), progress), mkd, whitening, chosen)
+    return learned.with_source(f"Phototourism {subset.name}")
+
+
+def learn_hpatches(
+    root: str | Path,
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    progress: Progress | None = None,
+    split: str | None = None,
+    splits_file: str | Path | None = None,
+) -> Learned:
+    """Learn from HPatches strips: row k shows the same surface in all strips of a sequence.
+
+    Parameters
+    ----------
+    root
+        Folder of sequences.
+    mkd, whitening, progress
+        As in :func:`learn_patches`; the patches are resized to those of ``mkd``.
+    split, splits_file
+        Learn from the training sequences of a split (``a``, ``b`` or ``c`` of splits.json);
+        default: from all sequences.
+    """
+    dataset = HPatches(root)
+    names = tuple(dataset.names)
+    if split is not None:
+        names = dataset.split(split, splits_file).train
+        if not names:
+            raise ValueError(f"split: {split!r} has no training sequences")
+    mkd = (MKD() if mkd is None else mkd).set_params(resize=True)
+
+    def blocks() -> Iterator[TrainingBlock]:
+        first = 0
+        for name in names:
+            sequence = dataset[name]
+            labels = np.arange(first, first + len(sequence))
+            for _, patches in sequence.images():
+                yield TrainingBlock(patches, labels)
+            first += len(sequence)
+
+    total = 16 * sum(dataset.counts(names).values())
+    learned = learn_model(_counted(blocks(), total, progress), mkd, whitening)
+    return learned.with_source("HPatches strips", sequences=len(names), split=split or "all")
+
+
+def learn_colmap(
+    model: str | Path,
+    images: str | Path,
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    progress: Progress | None = None,
+    side: float = SIDE,
+) -> Learned:
+    """Learn from a sparse COLMAP model and its photographs; needs OpenCV and pycolmap.
+
+    Parameters
+    ----------
+    model, images
+        Folder of the model (text or binary), and of the photographs.
+    mkd, whitening
+        As in :func:`learn_patches`.
+    progress
+        Called with the number of photographs done and their number.
+    side
+        Side of a patch in units of the keypoint's sigma.
+    """
+    observations = read_observations(model)
+    mkd = MKD() if mkd is None else mkd
+    blocks = colmap_blocks(observations, images, mkd.patch_size, side)
+    counted = _counted(blocks, len(observations), progress, by_block=True)
+    learned = learn_model(counted, mkd, whitening)
+    return learned.with_source("a COLMAP model", images=len(observations), side=side)
+
+
+def learn_photos(
+    photos: str | Path | Iterable[str | Path],
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    progress: Progress | None = None,
+    recipe: Recipe | None = None,
+    seed: int = 0,
+) -> Learned:
+    """Learn from plain photographs, with no labels at all; needs OpenCV.
+
+    Around each keypoint several patches are cut from randomly warped and changed copies of the
+    photograph; they match.
+
+    Parameters
+    ----------
+    photos
+        A folder, or files.
+    mkd, whitening
+        As in :func:`learn_patches`.
+    progress
+        Called with the number of photographs done and their number.
+    recipe
+        How patches are made; default: :class:`~mkdesc.learn.photos.Recipe` with the patch size
+        of ``mkd``.
+    seed
+        The same seed gives the same model.
+    """
+    files = list_photos(photos)
+    mkd = MKD() if mkd is None else mkd
+    recipe = Recipe(patch_size=mkd.patch_size) if recipe is None else recipe
+    made = photo_blocks(files, recipe, seed, mkd.n_threads)
+    blocks = (TrainingBlock(block.patches, block.labels) for block in made)
+    counted = _counted(blocks, len(files), progress, by_block=True)
+    learned = learn_model(counted, mkd, whitening)
+    return learned.with_source(
+        "plain photographs",
+        photographs=len(files),
+        views=" ".join(map(str, recipe.views)),
+        side=recipe.side,
+        seed=seed,
+    )
