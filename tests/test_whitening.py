@@ -249,3 +249,13 @@ def test_statistics_are_what_is_learned_from(data):
     statistics = Statistics(8).update(X, labels)
     a = Whitening("lw", 4).fit_statistics(statistics).transform(X)
     np.testing.assert_array_equal(a, Whitening("lw", 4).fit(X, labels).transform(X))
+
+
+def test_the_power_comes_first(data):
+    X, labels = data
+    rooted = unit(np.sign(X) * np.abs(X) ** 0.75)
+    expected = Whitening("gda", 4).fit(rooted, labels).transform(rooted)
+    found = Whitening("gda", 4, power=0.75).fit(X, labels).transform(X)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    with pytest.raises(ValueError, match=r"power: expected a number in \(0, 1\]"):
+        Whitening(power=0).fit(X, labels)

@@ -108,22 +108,17 @@ class Statistics:
         if groups is not None:
             self._add_groups(array, *groups)
         if ends is not None:
-            self.update_pairs(array, *ends)
+            for start in range(0, len(ends[0]), BLOCK):
+                p, q = (array[index[start : start + BLOCK]] for index in ends)
+                self.update_differences(p, q)
         return self
 
-    def update_pairs(
-        self,
-        X: NDArray[np.floating],
-        first: NDArray[np.integer],
-        second: NDArray[np.integer],
-    ) -> Statistics:
-        """Add pairs of matching rows of X alone; the rows may be memory-mapped."""
-        for start in range(0, len(first), BLOCK):
-            part = slice(start, start + BLOCK)
-            p, q = X[first[part]].astype(np.float64), X[second[part]].astype(np.float64)
-            q -= p
-            self.differences += q.T @ q
-        self.n_pairs += len(first)
+    def update_differences(self, p: NDArray[np.floating], q: NDArray[np.floating]) -> Statistics:
+        """Add matching pairs alone: row k of ``p`` (N, D) matches row k of ``q``."""
+        difference = q.astype(np.float64)
+        difference -= p
+        self.differences += difference.T @ difference
+        self.n_pairs += len(p)
         return self
 
     def _add_groups(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,14 @@ from mkdesc.statistics import Statistics, as_descriptors
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["METHODS", "Projection", "Whitening", "learn_projection", "pca_scale"]
+__all__ = [
+    "METHODS",
+    "Projection",
+    "Whitening",
+    "learn_projection",
+    "pca_scale",
+    "signed_power",
+]
 
 Array = NDArray[np.float64]
 
@@ -29,8 +36,28 @@ SINGULAR = 1e-10
 MIXING = 0.1
 
 
+def signed_power(X: NDArray[Any], power: float) -> NDArray[Any]:
+    """Descriptors (N, D) with every number raised to a power, its sign kept; then l2.
+
+    >>> signed_power(np.array([[0.36, -0.64]]), 0.5).round(6).tolist()
+    [[0.6, -0.8]]
+    """
+    if power == 1:
+        return X
+    y = np.abs(X)
+    np.power(y, y.dtype.type(power), out=y)
+    return _unit(np.copysign(y, X, out=y))
+
+
+def _unit(y: NDArray[Any]) -> NDArray[Any]:
+    """Divide rows by their norms, in place; a row of zeros stays."""
+    norms = np.sqrt(np.einsum("ij,ij->i", y, y))
+    y /= np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
+    return y
+
+
 class Projection(NamedTuple):
-    """What is applied to a descriptor: ``A^T (x - mean)``, a square root if so, and l2.
+    """What is applied to a descriptor: a power, ``A^T (x - mean)``, perhaps a root, and l2.
 
     Attributes
     ----------
@@ -38,22 +65,24 @@ class Projection(NamedTuple):
         (D,) float32.
     matrix
         (D, d) float32, one column per dimension of the result.
+    power
+        Exponent of the signed power that comes first; 1: none.
     square_root
-        Whether the signed square root follows.
+        Whether the signed square root follows the projection.
     """
 
     mean: NDArray[np.float32]
     matrix: NDArray[np.float32]
+    power: float = 1.0
     square_root: bool = False
 
     def apply(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
         """Project descriptors (N, D) to unit vectors (N, d); the mean itself gives zeros."""
-        y = np.asarray(X, np.float32) @ self.matrix - self.mean @ self.matrix
+        y = signed_power(np.asarray(X, np.float32), self.power) @ self.matrix
+        y -= self.mean @ self.matrix
         if self.square_root:
             y = np.copysign(np.sqrt(np.abs(y)), y)
-        norms = np.sqrt(np.einsum("ij,ij->i", y, y))
-        y /= np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
-        return y
+        return _unit(y)
 
 
 class Whitening(Estimator):
@@ -77,6 +106,9 @@ class Whitening(Estimator):
     ridge
         Share of the mean variance added to the diagonal before anything is inverted. None adds
         none, or 1e-6 with a warning where the statistics are singular.
+    power
+        Exponent of a signed power (and l2) applied to descriptors before all else; 1: none.
+        Three quarters evens out the numbers of a descriptor and helps most of the time.
 
     Attributes
     ----------
@@ -104,12 +136,14 @@ class Whitening(Estimator):
         t: float = 0.7,
         shrinkage: int | float = 40,
         ridge: float | None = None,
+        power: float = 1.0,
     ) -> None:
         self.method = method
         self.dims = dims
         self.t = t
         self.shrinkage = shrinkage
         self.ridge = ridge
+        self.power = power
 
     def fit(
         self,
@@ -147,17 +181,22 @@ class Whitening(Estimator):
         X = as_descriptors(X)
         if not hasattr(self, "statistics_"):
             self.statistics_ = Statistics(X.shape[1])
-        self.statistics_.update(X, None if not METHODS[self.method] else y, pairs)
+        labels = y if METHODS[self.method] else None
+        self.statistics_.update(signed_power(X, self.power), labels, pairs)
         self.__dict__.pop("projection_", None)
         return self
 
     def fit_statistics(self, statistics: Statistics) -> Self:
-        """Learn from statistics that were gathered, merged or loaded before."""
+        """Learn from statistics that were gathered, merged or loaded before.
+
+        They must be statistics of ``signed_power(descriptors, power)``.
+        """
         self.check()
         self.statistics_ = statistics
-        self.projection_ = learn_projection(
+        learned = learn_projection(
             statistics, self.method, self.dims, self.t, self.shrinkage, self.ridge
         )
+        self.projection_ = learned._replace(power=float(self.power))
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
@@ -177,14 +216,6 @@ class Whitening(Estimator):
         """Learn from descriptors and project them."""
         return self.fit(X, y, pairs).transform(X)
 
-    @classmethod
-    def from_projection(cls, projection: Projection, **params: object) -> Whitening:
-        """A whitening that was learned elsewhere."""
-        whitening = cls(**params)  # type: ignore[arg-type]
-        whitening.check()
-        whitening.projection_ = projection
-        return whitening
-
     @property
     def n_features_in_(self) -> int:
         """Length of the descriptors it was learned from."""
@@ -200,6 +231,8 @@ class Whitening(Estimator):
             raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
         if not isinstance(self.dims, (int, np.integer)) or self.dims < 1:
             raise ValueError(f"dims: expected an integer >= 1, got {self.dims!r}")
+        if not (np.isfinite(self.power) and 0 < self.power <= 1):
+            raise ValueError(f"power: expected a number in (0, 1], got {self.power!r}")
 
     @staticmethod
     def _not_fitted() -> Exception:
@@ -262,7 +295,7 @@ def learn_projection(
     return Projection(
         statistics.mean.astype(np.float32),
         np.ascontiguousarray(matrix, np.float32),
-        method == "pca",
+        square_root=method == "pca",
     )
 
 

@@ -135,8 +135,6 @@ def test_levels_of_the_pyramid_are_in_register():
         ideal = waves(u[None, :] + 300.2, u[:, None] + 299.4, 120.0)
         patch = cut_patches(image, [frame], 32)[0]
         assert np.abs(patch - ideal).max() < 0.01, factor
-    blurred = cut_patches(image, [frame], 32, coarser=1.0)[0]
-    assert np.abs(blurred - ideal).max() < 0.05
 
 
 def test_the_border_goes_on_beyond_the_image():
@@ -194,7 +192,6 @@ def test_no_frames_give_no_patches():
         (np.full((9, 9), np.nan), {}, "image: has NaN"),
         (np.zeros((9, 9), np.uint8), {"patch_size": 0}, "patch_size: expected"),
         (np.zeros((9, 9), np.uint8), {"n_threads": 0}, "n_threads: expected"),
-        (np.zeros((9, 9), np.uint8), {"coarser": [1, 2, 3]}, "coarser: expected"),
     ],
 )
 def test_bad_input_is_named(image, keywords, message):

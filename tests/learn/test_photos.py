@@ -67,7 +67,7 @@ def test_views_look_alike_and_stronger_changes_less_so(folder):
 
 def test_no_change_at_all_gives_the_same_patch(folder):
     still = Photometric(0, 0, 0, 0, 0, 100)
-    none = replace(SMALL, views=["plain", Jitter(0, 0, 0, 0)], photometric=still, level_noise=0)
+    none = replace(SMALL, views=["plain", Jitter(0, 0, 0, 0)], photometric=still)
     for block in photo_blocks(folder, none):
         np.testing.assert_array_equal(block.patches[::2], block.patches[1::2])
 
@@ -119,7 +119,6 @@ def test_large_photos_are_reduced(tmp_path):
         ("views", ["plain"]),
         ("views", ["plain", "brutal"]),
         ("keypoints_per_photo", 0),
-        ("level_noise", -1),
         ("max_side", 5),
     ],
 )

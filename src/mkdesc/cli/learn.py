@@ -29,12 +29,13 @@ Output = Annotated[
 Kernels = Annotated[
     str, typer.Option("--parametrization", help="Kernels, by name or as products.")
 ]
-Method = Annotated[
-    str, typer.Option(help="lw, gda (both need matching pairs), pca, pcawt or pcaws.")
-]
+Method = Annotated[str, typer.Option(help="gda, lw (the paper's), pca, pcawt or pcaws.")]
 Dims = Annotated[int, typer.Option(help="Dimensions to keep, at most.")]
 Ridge = Annotated[
     float | None, typer.Option(help="Share of the mean variance added before inverting.")
+]
+Power = Annotated[
+    float, typer.Option(help="Signed power applied to descriptors first; 1: none, as the paper.")
 ]
 PatchSize = Annotated[int, typer.Option(help="Side of the patches in pixels.")]
 Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoint's sigma.")]
@@ -74,6 +75,7 @@ def _photos(
     method: Method = "gda",
     dims: Dims = 128,
     ridge: Ridge = None,
+    power: Power = 0.75,
     patch_size: PatchSize = 64,
     side: Side = SIDE,
     keypoints: Annotated[int, typer.Option(help="Keypoints per photograph, at most.")] = 400,
@@ -94,7 +96,7 @@ def _photos(
         "photos",
         output,
         MKD(parametrization, patch_size),
-        Whitening(method, dims, ridge=ridge),
+        Whitening(method, dims, ridge=ridge, power=power),
     )
 
 
@@ -103,9 +105,10 @@ def _patches(
     file: Annotated[Path, typer.Argument(help="A .npz with arrays 'patches' and 'labels'.")],
     output: Output,
     parametrization: Kernels = PAPER,
-    method: Method = "lw",
+    method: Method = "gda",
     dims: Dims = 128,
     ridge: Ridge = None,
+    power: Power = 0.75,
 ) -> None:
     """Learn from labelled patches: those of equal labels match."""
     _learn(
@@ -113,7 +116,7 @@ def _patches(
         "patches",
         output,
         MKD(parametrization, open_patches(file).size),
-        Whitening(method, dims, ridge=ridge),
+        Whitening(method, dims, ridge=ridge, power=power),
     )
 
 
@@ -122,9 +125,10 @@ def _phototourism(
     folder: Annotated[Path, typer.Argument(help="Sheets, info.txt and m50 files.")],
     output: Output,
     parametrization: Kernels = PAPER,
-    method: Method = "lw",
+    method: Method = "gda",
     dims: Dims = 128,
     ridge: Ridge = None,
+    power: Power = 0.75,
     pairs: Annotated[
         int | None, typer.Option(help="Which m50 file, by its number of pairs; the largest.")
     ] = None,
@@ -135,7 +139,7 @@ def _phototourism(
         "patches",
         output,
         MKD(parametrization),
-        Whitening(method, dims, ridge=ridge),
+        Whitening(method, dims, ridge=ridge, power=power),
     )
 
 
@@ -144,9 +148,10 @@ def _hpatches(
     root: Annotated[Path, typer.Argument(help="Folder of sequences of strips.")],
     output: Output,
     parametrization: Kernels = PAPER,
-    method: Method = "lw",
+    method: Method = "gda",
     dims: Dims = 128,
     ridge: Ridge = None,
+    power: Power = 0.75,
     patch_size: PatchSize = 64,
     split: Annotated[
         str | None, typer.Option(help="Learn from the training part of this split.")
@@ -159,7 +164,7 @@ def _hpatches(
         "patches",
         output,
         MKD(parametrization, patch_size, resize=True),
-        Whitening(method, dims, ridge=ridge),
+        Whitening(method, dims, ridge=ridge, power=power),
     )
 
 
@@ -172,6 +177,7 @@ def _colmap(
     method: Method = "gda",
     dims: Dims = 128,
     ridge: Ridge = None,
+    power: Power = 0.75,
     patch_size: PatchSize = 64,
     side: Side = SIDE,
 ) -> None:
@@ -181,5 +187,5 @@ def _colmap(
         "photos",
         output,
         MKD(parametrization, patch_size),
-        Whitening(method, dims, ridge=ridge),
+        Whitening(method, dims, ridge=ridge, power=power),
     )

@@ -74,7 +74,6 @@ def cut_patches(
     side: float = SIDE,
     *,
     rgb: bool = False,
-    coarser: ArrayLike = 0.0,
     n_threads: int | None = None,
 ) -> NDArray[Any]:
     """Cut patches out of an image.
@@ -92,10 +91,6 @@ def cut_patches(
         Side of the square in units of sigma, for keypoints and points.
     rgb
         Whether red is the first of the colours; OpenCV's own order has blue first.
-    coarser
-        Octaves, one number or (N,), by which the level of the pyramid is chosen coarser (or
-        finer, if negative) than the sampling asks for. Random ones teach a descriptor to put up
-        with different sharpness.
     n_threads
         Number of threads; None: one per core.
 
@@ -128,7 +123,7 @@ def cut_patches(
     if not isinstance(threads, (int, np.integer)) or threads < 1:
         raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
     gray = as_gray(image, rgb)
-    placed, chosen = _choose(to_frames(frames, side), int(patch_size), coarser, gray.shape)
+    placed, chosen = _choose(to_frames(frames, side), int(patch_size), gray.shape)
     limit = np.float32(0 if gray.dtype.kind == "f" else np.iinfo(gray.dtype).max)
     dtype = "uint8" if gray.dtype == np.uint8 else "float32"
     out = np.empty((len(placed), patch_size, patch_size), dtype)
@@ -151,7 +146,7 @@ def cut_patches(
 
 
 def _choose(
-    frames: NDArray[np.float64], size: int, coarser: ArrayLike, shape: tuple[int, ...]
+    frames: NDArray[np.float64], size: int, shape: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Frames from pixel indices of the patch to pixels of a level; which, and how many samples.
 
@@ -161,18 +156,13 @@ def _choose(
     chosen : (N, 3) int64
         Level, samples per pixel along x, along y.
     """
-    octaves = np.asarray(coarser, np.float64)
-    if octaves.shape not in ((), (len(frames),)) or not np.isfinite(octaves).all():
-        raise ValueError(
-            f"coarser: expected a finite number or ({len(frames)},) of them, got {octaves.shape}"
-        )
     # Image pixels per patch pixel, at the centre, along the x and the y axis of the patch.
     steps = np.linalg.norm(affine_frames(frames)[:, :, :2], axis=1) * 2 / size
     # Frames are exact in many cases (a pixel to a pixel); rounding must not make them coarser.
     steps *= 1 - 1e-9
     most = int(np.log2(min(shape[:2])))  # the smaller side is at least one pixel on this level
     finest = np.ceil(np.log2(steps.max(axis=1) / MOST_SAMPLES)).clip(0, most)
-    level = np.clip(np.floor(np.log2(steps.min(axis=1)) + octaves), finest, most)
+    level = np.clip(np.floor(np.log2(steps.min(axis=1))), finest, most)
     factor = 2.0**level
     # Coarser levels have no frequencies left to alias before their pixels are so much longer;
     # a single sharp sample there makes up for the blur of the pyramid.

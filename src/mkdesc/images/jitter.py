@@ -203,9 +203,9 @@ class Photometric:
     gamma: float = 0.6
     contrast: float = 0.4
     brightness: float = 0.12
-    blur: float = 1.5
-    noise: float = 8.0
-    jpeg: int = 30
+    blur: float = 2.0
+    noise: float = 12.0
+    jpeg: int = 20
     chance: float = 0.6
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from mkdesc.evaluation.distances import pair_distances
 from mkdesc.evaluation.metrics import fpr95
 from mkdesc.models import Card, save_model
 from mkdesc.statistics import Statistics
-from mkdesc.whitening import METHODS, Whitening
+from mkdesc.whitening import METHODS, Whitening, signed_power
 
 __all__ = ["Learned", "Report", "TrainingBlock", "learn_model"]
 
@@ -31,7 +31,7 @@ HELD_OUT = 10
 #: Pairs of held-out patches that are compared, at most, matching and not.
 SCORED = 50_000
 #: Rows of descriptors that are read back at a time.
-ROWS = 65_536
+ROWS = 32_768
 
 
 class TrainingBlock(NamedTuple):
@@ -160,7 +160,7 @@ def learn_model(
         points, point_of = np.unique(labels, return_inverse=True)
         held = np.random.default_rng(0).permutation(len(points)) % HELD_OUT == HELD_OUT - 1
         held_row = held[point_of]
-        statistics = _gather(raw, point_of, held_row, pairs, METHODS[whitening.method])
+        statistics = _gather(raw, point_of, held_row, pairs, whitening)
         whitening.fit_statistics(statistics)
         compared = _held_out_pairs(point_of, held_row)
         scores = [np.nan, np.nan]
@@ -211,12 +211,11 @@ def _gather(
     point_of: NDArray[np.integer],
     held_row: NDArray[np.bool_],
     pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None,
-    supervised: bool,
+    whitening: Whitening,
 ) -> Statistics:
     """Statistics of everything that is not held out."""
     statistics = Statistics(raw.shape[1])
-    if pairs is not None:
-        statistics.update_pairs(raw, *(index[~held_row[pairs[0]]] for index in pairs))
+    labelled = METHODS[whitening.method] and pairs is None
     rows = np.flatnonzero(~held_row)
     order = rows[np.argsort(point_of[rows], kind="stable")]
     first = 0
@@ -225,9 +224,16 @@ def _gather(
         while last < len(order) and point_of[order[last]] == point_of[order[last - 1]]:
             last += 1  # all views of a point together
         part = order[first:last]
-        labelled = supervised and pairs is None
-        statistics.update(raw[part], point_of[part] if labelled else None)
+        descriptors = signed_power(raw[part], whitening.power)
+        statistics.update(descriptors, point_of[part] if labelled else None)
         first = last
+    if pairs is not None:
+        kept = [index[~held_row[pairs[0]]] for index in pairs]
+        for start in range(0, len(kept[0]), ROWS):
+            p, q = (raw[index[start : start + ROWS]] for index in kept)
+            statistics.update_differences(
+                signed_power(p, whitening.power), signed_power(q, whitening.power)
+            )
     return statistics
 
 

@@ -168,11 +168,15 @@ def _from_ours(tensors: Tensors, card: Card) -> MKD:
     }
     if fingerprint(checked) != card.sha256:
         raise ValueError("the tensors are not those the card was written for (sha256 differs)")
-    if not card.params.keys() <= {"t", "shrinkage", "ridge"}:
+    if card.params.keys() != {"t", "shrinkage", "ridge", "power"}:
         raise ValueError(f"its whitening has the parameters {', '.join(card.params)}")
-    projection = Projection(checked["mean"], checked["projection"], card.method == "pca")
-    whitening = Whitening.from_projection(
-        projection, method=card.method, dims=card.dims, **card.params
+    try:
+        whitening = Whitening(card.method, card.dims, **card.params)
+        whitening.check()
+    except TypeError:
+        raise ValueError(f"its whitening has the parameters {card.params}") from None
+    whitening.projection_ = Projection(
+        checked["mean"], checked["projection"], whitening.power, card.method == "pca"
     )
     mkd = MKD(parametrization, card.patch_size, whitening)
     return mkd.fit()
@@ -203,6 +207,7 @@ def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims:
     whitening = Whitening(method, dims)
     if not METHODS[method]:
         vectors = vectors * pca_scale(values, method, whitening.t, whitening.shrinkage)
-    projection = Projection(mean, vectors[:, :dims].astype(np.float32), method == "pca")
-    whitening = Whitening.from_projection(projection, method=method, dims=dims)
+    whitening.projection_ = Projection(
+        mean, np.ascontiguousarray(vectors[:, :dims], np.float32), 1.0, method == "pca"
+    )
     return MKD(_KORNIA[raw], _KORNIA_PATCH_SIZE, whitening).fit()
