@@ -12,7 +12,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-demo: .venv/installed-images ## describe and match a photograph and its warp
+demo: .venv/installed-images,plots ## describe and match a photograph and its warp
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test ## lint, types, tests and doctests
@@ -23,6 +23,16 @@ test: .venv/installed-test ## lint, types, tests and doctests
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
+
+# The bundled models, learned again from a folder of photographs.
+PHOTOS ?= ../shared/data/photos
+MODELS := src/mkdesc/models
+LEARN = $(BIN)/mkdesc learn photos $(PHOTOS)
+models: .venv/installed-images
+	$(LEARN) -o $(MODELS)/default.safetensors
+	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64
+	$(LEARN) -o $(MODELS)/polar.safetensors --parametrization polar
+	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32
 
 clean:
 	rm -rf .venv

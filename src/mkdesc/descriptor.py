@@ -179,13 +179,20 @@ class MKD(Estimator):
         )
 
 
-def describe(patches: ArrayLike) -> NDArray[np.float32]:
-    """Describe patches of any size with the paper's descriptor, in one line.
+def describe(
+    patches: ArrayLike, model: str | os.PathLike[str] | None = None, resize: bool = False
+) -> NDArray[np.float32]:
+    """Describe patches with a learned model, in one line.
 
     Parameters
     ----------
     patches
         (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
+    model
+        Name of a bundled model (``mkdesc models`` lists them) or a model file. None: the model
+        ``default`` for 64-px patches, its sibling ``default-32`` for 32-px ones.
+    resize
+        Whether patches of another size than the model's are resampled or refused.
 
     Returns
     -------
@@ -194,8 +201,12 @@ def describe(patches: ArrayLike) -> NDArray[np.float32]:
 
     Examples
     --------
-    >>> describe(np.zeros((3, 32, 32), np.uint8)).shape
-    (3, 238)
+    >>> describe(np.zeros((3, 64, 64), np.uint8)).shape
+    (3, 128)
     """
+    from mkdesc.models import load_model
+
     array = as_patches(patches)
-    return MKD(patch_size=array.shape[-1]).transform(array)
+    if model is None:
+        model = "default-32" if array.shape[-1] == 32 else "default"
+    return load_model(model).set_params(resize=resize).transform(array)
