@@ -12,13 +12,14 @@ from sklearn.utils import estimator_checks
 import mkdesc
 from mkdesc import MKD
 from mkdesc.descriptor import CHUNK
+from mkdesc.models import load_model
+from mkdesc.whitening import Whitening
 
 
-class Half:
-    """A stand-in for a whitening: keeps the first half of the numbers."""
-
-    def transform(self, X):
-        return X[:, : X.shape[1] // 2]
+@pytest.fixture(scope="module")
+def whitening():
+    raw = np.random.default_rng(1).normal(size=(3000, 238))
+    return Whitening("pcawt", 100, power=0.75).fit(raw)
 
 
 @pytest.fixture
@@ -39,12 +40,13 @@ def test_unit_vectors_of_float32(mkd, patches):
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-@pytest.mark.parametrize("whitening", [None, Half()])
+@pytest.mark.parametrize("whitened", [False, True])
 @pytest.mark.parametrize("resize", [False, True])
-def test_no_patches(backend, whitening, resize):
-    mkd = MKD(patch_size=16, backend=backend, whitening=whitening, resize=resize)
+def test_no_patches(backend, whitened, resize, whitening):
+    mkd = MKD(patch_size=16, backend=backend, resize=resize)
+    mkd.set_params(whitening=whitening if whitened else None)
     none = mkd.transform(np.empty((0, 20 if resize else 16, 20 if resize else 16)))
-    assert none.shape == (0, 119 if whitening else 238)
+    assert none.shape == (0, 100 if whitened else 238)
 
 
 def test_every_way_to_pass_the_same_patches(mkd, patches, tmp_path):
@@ -117,7 +119,7 @@ def test_a_bad_patch_is_named_beyond_the_first_chunk(rng):
     patches = np.zeros((CHUNK + 3, 8, 8), np.float32)
     patches[-1, 0, 0] = np.nan
     with pytest.raises(ValueError, match=rf"patches\[{CHUNK + 2}\] has NaN"):
-        MKD(patch_size=8, whitening=Half()).transform(patches)
+        MKD(patch_size=10, resize=True).transform(patches)
 
 
 def test_float64_beyond_float32_is_refused(mkd):
@@ -133,11 +135,27 @@ def test_other_sizes_are_refused_unless_resized(mkd, patches):
     assert MKD(patch_size=32, resize=True).transform(patches).shape == (5, 238)
 
 
-def test_whitening_is_applied_in_chunks(rng):
-    patches = rng.integers(0, 256, (CHUNK + 7, 8, 8), np.uint8)
-    raw = MKD(patch_size=8).transform(patches)
-    half = MKD(patch_size=8, whitening=Half()).transform(patches)
-    np.testing.assert_array_equal(half, raw[:, :119])
+@pytest.mark.parametrize("method", ["pca", "pcawt"])
+@pytest.mark.parametrize("power", [1, 0.75, 0.6])
+def test_whitening_is_the_same_in_both_backends(rng, method, power):
+    patches = rng.integers(0, 256, (600, 8, 8), np.uint8)
+    raw = MKD("cartesian", 8).transform(patches)
+    whitening = Whitening(method, 50, power=power).fit(raw)
+    for backend in ("cpu", "reference"):
+        mkd = MKD("cartesian", 8, whitening, backend=backend)
+        # A square root near zero magnifies rounding.
+        expected, tolerance = whitening.transform(raw), 1e-3 if method == "pca" else 1e-5
+        np.testing.assert_allclose(mkd.transform(patches), expected, atol=tolerance)
+    shuffled = rng.permutation(600)
+    mkd = MKD("cartesian", 8, whitening)
+    np.testing.assert_array_equal(
+        mkd.transform(patches[shuffled]), mkd.transform(patches)[shuffled]
+    )
+
+
+def test_whitening_of_another_descriptor_is_refused(whitening, patches):
+    with pytest.raises(ValueError, match="learned on 238 numbers, but the descriptor has 175"):
+        MKD("polar", 16, whitening).transform(patches)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +165,7 @@ def test_whitening_is_applied_in_chunks(rng):
         ({"patch_size": 16.5}, "patch_size"),
         ({"backend": "gpu"}, "backend: expected one of cpu, reference, got 'gpu'"),
         ({"n_threads": 0}, "n_threads: expected an integer >= 1"),
-        ({"whitening": 3}, "whitening: expected an object with transform"),
+        ({"whitening": 3}, "whitening: expected a Whitening or None"),
         ({"parametrization": "spiral"}, "cannot read 'spiral'"),
     ],
 )
@@ -184,5 +202,15 @@ def test_scikit_learn_checks(check):
     getattr(estimator_checks, check)("MKD", MKD())
 
 
-def test_describe_takes_any_size(patches):
-    np.testing.assert_array_equal(mkdesc.describe(patches), MKD(patch_size=16).transform(patches))
+def test_describe_uses_the_default_model(rng):
+    patches = rng.integers(0, 256, (4, 64, 64), np.uint8)
+    expected = load_model("default").transform(patches)
+    np.testing.assert_array_equal(mkdesc.describe(patches), expected)
+    assert mkdesc.describe(patches, "compact").shape == (4, 64)
+    small = patches[:, :32, :32]
+    np.testing.assert_array_equal(
+        mkdesc.describe(small), load_model("default-32").transform(small)
+    )
+    with pytest.raises(ValueError, match="got 40 x 40; resize=True"):
+        mkdesc.describe(patches[:, :40, :40])
+    assert mkdesc.describe(patches[:, :40, :40], resize=True).shape == (4, 128)

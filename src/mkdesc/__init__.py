@@ -3,8 +3,8 @@
 >>> import numpy as np
 >>> import mkdesc
 >>> patches = np.random.default_rng(0).integers(0, 256, (4, 64, 64), np.uint8)
->>> mkdesc.MKD().transform(patches).shape
-(4, 238)
+>>> mkdesc.describe(patches).shape
+(4, 128)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mkdesc.descriptor import MKD, describe
     from mkdesc.kernels import VonMises
     from mkdesc.match_kernel import match_kernel
+    from mkdesc.models import bundled_models, load_model, save_model
     from mkdesc.parametrization import (
         CARTESIAN,
         CARTESIAN_RELATIVE,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
         as_parametrization,
         product,
     )
+    from mkdesc.statistics import Statistics
+    from mkdesc.whitening import Whitening
 
 __version__ = "0.1.0"
 
@@ -34,6 +37,11 @@ _HOMES = {
     "describe": "descriptor",
     "VonMises": "kernels",
     "match_kernel": "match_kernel",
+    "Statistics": "statistics",
+    "Whitening": "whitening",
+    "load_model": "models",
+    "save_model": "models",
+    "bundled_models": "models",
     "CARTESIAN": "parametrization",
     "CARTESIAN_RELATIVE": "parametrization",
     "POLAR": "parametrization",
@@ -50,11 +58,16 @@ __all__ = [
     "POLAR",
     "POLAR_ABSOLUTE",
     "Parametrization",
+    "Statistics",
     "VonMises",
+    "Whitening",
     "as_parametrization",
+    "bundled_models",
     "describe",
+    "load_model",
     "match_kernel",
     "product",
+    "save_model",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._params import Estimator
 from mkdesc.parametrization import Parametrization, as_parametrization
 from mkdesc.patches import SMALLEST, as_patches, resize_patches
+from mkdesc.whitening import Whitening
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -21,14 +22,8 @@ __all__ = ["BACKENDS", "MKD", "available_threads", "describe"]
 #: How the sum over pixels can be done: names and their modules.
 BACKENDS = {"cpu": "mkdesc.compute.cpu", "reference": "mkdesc.compute.reference"}
 
-#: Patches that are resized or projected at a time; bounds the memory beyond input and output.
+#: Patches that are resized at a time; bounds the memory beyond input and output.
 CHUNK = 2048
-
-
-class Projection(Protocol):
-    """What turns raw descriptors (N, D) into final ones, such as a learned whitening."""
-
-    def transform(self, X: NDArray[np.float32]) -> NDArray[np.float32]: ...
 
 
 def available_threads() -> int:
@@ -50,7 +45,8 @@ class MKD(Estimator):
     patch_size
         Side W of the patches in pixels, at least 8.
     whitening
-        What is applied to the raw descriptors, an object with ``transform``; None: nothing.
+        What is applied to the raw descriptors, a fitted :class:`~mkdesc.whitening.Whitening`;
+        None: nothing.
     resize
         Whether patches of another size are resampled to ``patch_size`` or refused.
     backend
@@ -82,7 +78,7 @@ class MKD(Estimator):
         self,
         parametrization: str | Parametrization = "polar+cartesian",
         patch_size: int = 64,
-        whitening: Projection | None = None,
+        whitening: Whitening | None = None,
         resize: bool = False,
         backend: str = "cpu",
         n_threads: int | None = None,
@@ -104,10 +100,8 @@ class MKD(Estimator):
             raise ValueError(
                 f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
             )
-        if self.whitening is not None and not hasattr(self.whitening, "transform"):
-            raise ValueError(
-                f"whitening: expected an object with transform, or None, got {self.whitening!r}"
-            )
+        if self.whitening is not None and not isinstance(self.whitening, Whitening):
+            raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         threads = available_threads() if self.n_threads is None else self.n_threads
         if not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
@@ -143,17 +137,21 @@ class MKD(Estimator):
                 f"patches: expected {size} x {size} px (patch_size), got {patches.shape[-1]} x "
                 f"{patches.shape[-1]}; resize=True resamples them"
             )
+        projection = None
+        if self.whitening is not None:
+            projection = self.whitening.learned(parametrization.dims)
         compute = import_module(BACKENDS[self.backend]).describe
-        if fits and self.whitening is None:
-            raw: NDArray[np.float32] = compute(patches, parametrization, threads, first)
-            return raw
+
+        def described(part: NDArray[Any], start: int) -> NDArray[np.float32]:
+            done: NDArray[np.float32] = compute(part, parametrization, threads, start, projection)
+            return done
+
+        if fits:
+            return described(patches, first)
         chunks = []
         for start in range(0, max(len(patches), 1), CHUNK):
-            chunk = patches[start : start + CHUNK]
-            if not fits:
-                chunk = resize_patches(chunk, size, first + start)
-            raw = compute(chunk, parametrization, threads, first + start)
-            chunks.append(raw if self.whitening is None else self.whitening.transform(raw))
+            resized = resize_patches(patches[start : start + CHUNK], size, first + start)
+            chunks.append(described(resized, first + start))
         return np.concatenate(chunks)
 
     def fit_transform(self, X: ArrayLike, y: object = None, **_: Any) -> NDArray[np.float32]:

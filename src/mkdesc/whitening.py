@@ -201,11 +201,21 @@ class Whitening(Estimator):
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Project descriptors (N, D) to unit vectors (N, dims), float32."""
+        projection = self.learned()
+        return projection.apply(as_descriptors(X, len(projection.mean)))
+
+    def learned(self, dims: int | None = None) -> Projection:
+        """What was learned, or an error; also if it was learned on other than ``dims`` numbers."""
         if not hasattr(self, "projection_"):
             if not hasattr(self, "statistics_"):
                 raise self._not_fitted()
             self.fit_statistics(self.statistics_)
-        return self.projection_.apply(as_descriptors(X, len(self.projection_.mean)))
+        found = len(self.projection_.mean)
+        if dims is not None and found != dims:
+            raise ValueError(
+                f"whitening: learned on {found} numbers, but the descriptor has {dims}"
+            )
+        return self.projection_
 
     def fit_transform(
         self,

@@ -23,6 +23,8 @@ _EXACT = {**_FAST, "fastmath": False}
 HEADROOM = 2.0**60
 #: Patches whose planes are contracted together, while the spatial functions are in the cache.
 TOGETHER = 4
+#: What norms are kept above, to divide by them.
+TINY = np.float32(1e-30)
 
 
 @njit(**_CAREFUL)
@@ -239,3 +241,62 @@ def describe_block(
                 sums[b].ravel(), row_starts, columns, coefficients, part_starts, out[first + b]
             )
     return -1
+
+
+@njit(**_FAST)
+def raise_to(raw, i, power, x):
+    """Signed power of descriptor ``i``, and l2; into ``x`` (D,)."""
+    size = len(x)
+    if power == np.float32(1):
+        for j in range(size):
+            x[j] = raw[i, j]
+        return
+    if power == np.float32(0.75):  # two square roots are several times faster than a power
+        for j in range(size):
+            root = np.sqrt(abs(raw[i, j]))
+            x[j] = root * np.sqrt(root)
+    else:
+        for j in range(size):
+            x[j] = abs(raw[i, j]) ** power
+    square = np.float32(0)
+    for j in range(size):
+        square += x[j] * x[j]
+    factor = np.float32(1) / np.sqrt(max(square, TINY))
+    for j in range(size):
+        x[j] *= factor if raw[i, j] >= np.float32(0) else -factor
+
+
+@njit(**_FAST)
+def normalise(out, i, square_root):
+    """Signed square root, if wanted, and l2 of row ``i``; a row of zeros stays."""
+    size = out.shape[1]
+    if square_root:
+        for k in range(size):
+            value = out[i, k]
+            root = np.sqrt(abs(value))
+            out[i, k] = root if value >= np.float32(0) else -root
+    square = np.float32(0)
+    for k in range(size):
+        square += out[i, k] * out[i, k]
+    factor = np.float32(1) / np.sqrt(max(square, TINY))
+    for k in range(size):
+        out[i, k] *= factor
+
+
+def project_block(raw, matrix, offset, power, square_root, out):
+    """``matrix^T power(raw) - offset``, perhaps a square root, and l2, for each row."""
+    x = np.empty(raw.shape[1], np.float32)
+    whole = len(x) // 4 * 4
+    for i in range(len(raw)):
+        raise_to(raw, i, power, x)
+        for k in range(out.shape[1]):
+            out[i, k] = -offset[k]
+        for j in range(0, whole, 4):  # four rows at a time: the sums are read and written less
+            a, b, c, d = x[j], x[j + 1], x[j + 2], x[j + 3]
+            p, q, r, s = matrix[j], matrix[j + 1], matrix[j + 2], matrix[j + 3]
+            for k in range(out.shape[1]):
+                out[i, k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
+        for j in range(whole, len(x)):
+            for k in range(out.shape[1]):
+                out[i, k] += x[j] * matrix[j, k]
+        normalise(out, i, square_root)

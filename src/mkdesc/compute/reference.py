@@ -11,6 +11,7 @@ from mkdesc.gradients import EPSILON, angle, gradients, magnitude
 from mkdesc.parametrization import Parametrization, attributes
 from mkdesc.patches import nonfinite_error, plain_block
 from mkdesc.patchgrid import patch_grid
+from mkdesc.whitening import Projection
 
 __all__ = ["describe", "pixels"]
 
@@ -33,8 +34,9 @@ def describe(
     parametrization: Parametrization,
     n_threads: int = 1,
     first: int = 0,
+    projection: Projection | None = None,
 ) -> NDArray[np.float32]:
-    """Raw descriptors (N, D) of checked patches (N, W, W), one patch at a time.
+    """Descriptors (N, D) of checked patches (N, W, W), one patch at a time, projected if so.
 
     ``first`` is the index of the first patch, for error messages; ``n_threads`` is accepted
     for the sake of a common call and not used.
@@ -51,4 +53,4 @@ def describe(
             parts.append(v / np.linalg.norm(v))
         v = np.concatenate(parts)
         out[i] = v / np.linalg.norm(v)
-    return out
+    return out if projection is None else projection.apply(out)

@@ -62,13 +62,8 @@ def save_model(
     whitening = mkd.whitening
     if not isinstance(whitening, Whitening) or not whitening.__sklearn_is_fitted__():
         raise ValueError(f"mkd.whitening: expected a fitted Whitening, got {whitening!r}")
-    projection = whitening.projection_
     parametrization = as_parametrization(mkd.parametrization)
-    if len(projection.mean) != parametrization.dims:
-        raise ValueError(
-            f"mkd.whitening was learned on {len(projection.mean)} numbers, but the descriptor has "
-            f"{parametrization.dims}"
-        )
+    projection = whitening.learned(parametrization.dims)
     tensors = {"mean": projection.mean, "projection": np.ascontiguousarray(projection.matrix)}
     params = whitening.get_params()
     card = Card(
