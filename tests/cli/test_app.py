@@ -24,18 +24,16 @@ def patches(rng):
 
 def test_describe(tmp_path, patches):
     np.save(tmp_path / "in.npy", patches)
-    done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy")
+    done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--resize")
     assert done.returncode == 0, done.stderr
-    expected = mkdesc.MKD(patch_size=16).transform(patches)
+    expected = mkdesc.describe(patches, resize=True)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
 
 
-def test_describe_with_other_kernels(tmp_path, patches):
+def test_describe_without_whitening(tmp_path, patches):
     np.savez(tmp_path / "in.npz", patches)
     spec = "rho(4,2)*theta(8,3)"
-    done = run(
-        "describe", tmp_path / "in.npz", "-o", tmp_path / "out.npy", "--parametrization", spec
-    )
+    done = run("describe", tmp_path / "in.npz", "-o", tmp_path / "out.npy", "--raw", spec)
     assert done.returncode == 0, done.stderr
     expected = mkdesc.MKD(spec, patch_size=16).transform(patches)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
@@ -45,7 +43,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches):
     bad = patches.astype(np.float32)
     bad[5, 0, 0] = np.nan
     np.save(tmp_path / "in.npy", bad)
-    done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy")
+    done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--resize")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.strip().splitlines()[-1] == "error: patches[5] has NaN or infinity"
@@ -57,9 +55,15 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches):
     [
         (["missing.npy", "-o", "out.npy"], "error: missing.npy does not exist"),
         (["in.npy", "-o", "out.txt"], "error: --output: expected a file name ending in .npy"),
-        (["in.npy", "-o", "nowhere/out.npy"], "error: the folder nowhere does not exist"),
+        (
+            ["in.npy", "-o", "nowhere/out.npy", "--resize"],
+            "error: the folder nowhere",
+        ),
         (["in.npy", "-o", "out.npy", "--threads", "0"], "error: n_threads: expected"),
-        (["in.npy", "-o", "out.npy", "--parametrization", "x"], "error: parametrization 'x'"),
+        (["in.npy", "-o", "out.npy", "--raw", "x"], "error: parametrization 'x'"),
+        (["in.npy", "-o", "out.npy"], "error: patches: expected 64 x 64 px"),
+        (["in.npy", "-o", "out.npy", "--model", "gone"], "error: no model 'gone': neither"),
+        (["in.npy", "-o", "o.npy", "--raw", "polar", "--model", "polar"], "error: --raw and"),
     ],
 )
 def test_bad_arguments(tmp_path, patches, arguments, message):
@@ -72,7 +76,7 @@ def test_bad_arguments(tmp_path, patches, arguments, message):
 
 def test_ctrl_c_leaves_no_file(tmp_path):
     np.save(tmp_path / "in.npy", np.zeros((400_000, 16, 16), np.uint8))
-    command = [sys.executable, "-m", "mkdesc", "describe", "in.npy", "-o", "out.npy"]
+    command = [sys.executable, "-m", "mkdesc", "describe", "in.npy", "-o", "out.npy", "--resize"]
     child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
     for _ in range(400):  # until it has begun to write
         if list(tmp_path.glob(".out.npy.*")) or child.poll() is not None:
@@ -94,3 +98,58 @@ def test_version_and_info():
 
 def test_no_arguments_shows_help():
     assert "describe" in run("--help", env={**os.environ, "COLUMNS": "100"}).stdout
+
+
+def test_models():
+    listed = run("models").stdout
+    assert all(name in listed for name in mkdesc.bundled_models())
+    shown = run("models", "show", "default").stdout
+    assert "gda, 128 dimensions" in shown
+    assert "plain photographs" in shown
+    missing = run("models", "show", "nothing")
+    assert missing.returncode == 2
+    assert missing.stderr.startswith("error: no model 'nothing'")
+
+
+@pytest.fixture
+def labelled(tmp_path, rng):
+    points = np.repeat(rng.random((120, 16, 16)), 3, axis=0)
+    noisy = np.clip(points + rng.normal(0, 0.05, points.shape), 0, 1)
+    file = tmp_path / "train.npz"
+    np.savez(file, patches=(255 * noisy).astype(np.uint8), labels=np.repeat(np.arange(120), 3))
+    return file
+
+
+def test_learn_from_labelled_patches(tmp_path, labelled, patches):
+    out = tmp_path / "model.safetensors"
+    done = run("learn", "patches", labelled, "-o", out, "--dims", "24", "--ridge", "1e-3")
+    assert done.returncode == 0, done.stderr
+    assert "360 patches of 120 points, 324 matching pairs" in done.stderr
+    assert "held out: 24 matching pairs, FPR95" in done.stderr
+    assert mkdesc.load_model(out).transform(patches).shape == (9, 24)
+    again = tmp_path / "again.npy"
+    np.save(tmp_path / "in.npy", patches)
+    done = run("describe", tmp_path / "in.npy", "-o", again, "--model", out)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(again), mkdesc.load_model(out).transform(patches))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["photos", "nowhere", "-o", "m.safetensors"], "error: nowhere does not exist"),
+        (["photos", ".", "-o", "m.safetensors"], "error: .: no photographs"),
+        (["photos", ".", "-o", "m.pkl"], "error: --output: expected a name ending in .safe"),
+        (["patches", "train.npz", "-o", "m.safetensors", "--method", "zca"], "error: method: exp"),
+        (["patches", "train.npz", "-o", "no/m.safetensors"], "error: --output: the folder no"),
+        (["colmap", ".", ".", "-o", "m.safetensors"], "error: .: no COLMAP model"),
+        (["phototourism", ".", "-o", "m.safetensors"], "error: .: no sheets"),
+        (["hpatches", ".", "-o", "m.safetensors"], "error: "),
+    ],
+)
+def test_nothing_to_learn_from(tmp_path, labelled, arguments, message):
+    done = run("learn", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].startswith(message)
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["train.npz"]

@@ -12,6 +12,7 @@ from mkdesc.cli.progress import console, progress, warm_up
 from mkdesc.datasets.sources import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.files import atomic_path
+from mkdesc.models import load_model
 
 __all__ = ["command"]
 
@@ -28,21 +29,43 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT.npy", help="Where to write (N, D).")
     ],
-    parametrization: Annotated[
-        str, typer.Option(help="Kernels, by name or as products such as 'x(1,1)*theta(8,3)'.")
-    ] = "polar+cartesian",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Bundled model or model file; default: 'default', or 'default-32' for 32 px."
+        ),
+    ] = None,
+    raw: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KERNELS",
+            help="No whitening: the raw descriptor of these kernels, such as 'polar+cartesian' "
+            "or 'x(1,1)*theta(8,3)'.",
+        ),
+    ] = None,
+    resize: Annotated[
+        bool, typer.Option(help="Resample patches of another size than the model's.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
 ) -> None:
     """Describe patches: one unit vector of float32 per patch, in the order of the input."""
     if output.suffix != ".npy":
         raise ValueError(f"--output: expected a file name ending in .npy, got {output.name}")
+    if raw is not None and model is not None:
+        raise ValueError("--raw and --model: expected one of them, got both")
     patches = open_patches(source)
-    mkd = MKD(parametrization, patch_size=patches.size, n_threads=threads)
+    if raw is not None:
+        mkd = MKD(raw, patches.size)
+    else:
+        mkd = load_model(model or ("default-32" if patches.size == 32 else "default"))
+    mkd.set_params(n_threads=threads, resize=resize)
     width = mkd.transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
     with atomic_path(output) as partial, partial.open("wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (patches.count, width)}
         np.lib.format.write_array_header_1_0(file, header)
-        warm_up("uint8" if patches.dtype == np.uint8 else "float32")
+        warm_up(
+            "uint8" if patches.dtype == np.uint8 and patches.size == mkd.patch_size else "float32"
+        )
         done = 0
         with progress("patches") as bar:
             task = bar.add_task("describing", total=patches.count)

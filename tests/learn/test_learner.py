@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from mkdesc import MKD, load_model
+from mkdesc.learn import TrainingBlock, learn_model
+from mkdesc.learn import learner as module
+from mkdesc.whitening import Whitening
+
+
+@pytest.fixture
+def data(rng):
+    points = np.repeat(rng.random((300, 12, 12)), 3, axis=0)
+    patches = np.clip(points + rng.normal(0, 0.1, points.shape), 0, 1).astype(np.float32)
+    return patches, np.repeat(np.arange(300), 3)
+
+
+@pytest.fixture
+def mkd():
+    return MKD("cartesian", 12)
+
+
+def blocks(patches, labels, size):
+    for start in range(0, len(patches), size):
+        yield TrainingBlock(patches[start : start + size], labels[start : start + size])
+
+
+@pytest.mark.parametrize("method", ["gda", "pcawt"])
+def test_blocks_and_order_do_not_matter(data, mkd, rng, monkeypatch, method):
+    patches, labels = data
+    whole = learn_model([TrainingBlock(*data)], mkd, Whitening(method, 16, power=0.75))
+    monkeypatch.setattr(module, "ROWS", 50)
+    shuffled = rng.permutation(len(patches))
+    parts = learn_model(
+        blocks(patches[shuffled], labels[shuffled], 77), mkd, Whitening(method, 16, power=0.75)
+    )
+    np.testing.assert_allclose(
+        parts.mkd.transform(patches), whole.mkd.transform(patches), atol=1e-4
+    )
+    assert parts.report.pairs == whole.report.pairs
+
+
+def test_it_is_the_whitening_of_what_is_not_held_out(data, mkd):
+    patches, labels = data
+    learned = learn_model([TrainingBlock(*data)], mkd, Whitening("lw", 16))
+    held = np.random.default_rng(0).permutation(300) % 10 == 9
+    kept = ~held[labels]
+    expected = Whitening("lw", 16).fit(mkd.transform(patches[kept]), labels[kept])
+    np.testing.assert_allclose(
+        learned.mkd.transform(patches), expected.transform(mkd.transform(patches)), atol=1e-4
+    )
+    report = learned.report
+    assert (report.patches, report.points, report.pairs) == (900, 300, 270 * 3)
+    assert report.held_out_pairs == 30 * 2
+    assert report.fpr95_learned <= report.fpr95_raw
+
+
+def test_pairs_instead_of_labels(data, mkd):
+    patches, labels = data
+    first = np.arange(0, len(patches), 3)
+    learned = learn_model(
+        [TrainingBlock(*data)], mkd, Whitening("lw", 16, power=0.75), pairs=(first, first + 1)
+    )
+    assert learned.report.pairs == 270
+    held = np.random.default_rng(0).permutation(300) % 10 == 9
+    kept = np.flatnonzero(~held[labels])
+    where = {row: k for k, row in enumerate(kept)}
+    used = [(where[i], where[i + 1]) for i in first if i in where]
+    expected = Whitening("lw", 16, power=0.75).fit(
+        mkd.transform(patches[kept]), pairs=tuple(np.array(used).T)
+    )
+    np.testing.assert_allclose(
+        learned.mkd.transform(patches), expected.transform(mkd.transform(patches)), atol=1e-4
+    )
+
+
+def test_saved_with_its_source(data, mkd, tmp_path):
+    learned = learn_model([TrainingBlock(*data)], mkd, Whitening("gda", 8)).with_source("noise")
+    card = learned.save(tmp_path / "m.safetensors")
+    assert card.learned_from["source"] == "noise"
+    assert card.learned_from["points"] == 300
+    again = load_model(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.transform(data[0]), learned.mkd.transform(data[0]))
+
+
+def test_too_few_points_for_a_score(data, mkd):
+    patches, labels = data
+    block = TrainingBlock(patches[:15], labels[:15])
+    report = learn_model([block], mkd, Whitening("gda", 4, ridge=0.1)).report
+    assert np.isnan(report.fpr95_learned)
+    assert "too few points" in report.lines()[-1]
+
+
+def test_bad_blocks_are_refused(data, mkd):
+    patches, labels = data
+    with pytest.raises(ValueError, match="no patches to learn from"):
+        learn_model([], mkd)
+    with pytest.raises(ValueError, match=r"labels: expected one per patch, \(900,\), got \(5,\)"):
+        learn_model([TrainingBlock(patches, labels[:5])], mkd)
+    patches[450, 0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"patches\[450\] has NaN"):
+        learn_model(blocks(patches, labels, 400), mkd)
