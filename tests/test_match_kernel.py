@@ -7,7 +7,12 @@ from mkdesc import MKD, match_kernel
 from mkdesc.parametrization import NAMED, as_parametrization
 from mkdesc.patchgrid import patch_grid
 
-SPECS = [*NAMED, "polar+cartesian", "theta(3,2)*relative_theta(2,1)*x(1,1)", "rho(4,2)"]
+SPECS = [
+    *(n for n in NAMED if n != "extended"),
+    "polar+cartesian",
+    "theta(3,2)*relative_theta(2,1)*x(1,1)",
+    "rho(4,2)",
+]
 
 
 @pytest.fixture
@@ -72,6 +77,14 @@ def test_descriptors_reproduce_the_approximate_match_kernel(pair, spec, backend)
     a, b = MKD(spec, patch_size=8, backend=backend).transform(pair)
     expected = match_kernel(*pair, spec, exact=False, normalize=True)
     assert a @ b == pytest.approx(expected, abs=2e-6)
+
+
+def test_the_extended_kernel_is_a_match_kernel_too(rng):
+    p, q = rng.random((2, 32, 32))
+    for spec in ("extended", "standard: shape*rho(2,1)+intensity(1)*relative_theta(3,1)"):
+        a, b = MKD(spec, patch_size=32).transform(np.stack([p, q]))
+        expected = match_kernel(p, q, spec, exact=False, normalize=True)
+        assert a @ b == pytest.approx(expected, abs=2e-6)
 
 
 def test_more_frequencies_come_closer_to_the_exact_kernel(pair):

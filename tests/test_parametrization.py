@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkdesc import CARTESIAN, POLAR, Parametrization, VonMises, as_parametrization, product
-from mkdesc.parametrization import NAMED, attributes
-from mkdesc.patchgrid import patch_grid
+from mkdesc.parametrization import EXTENDED, NAMED, pixel_values
+from mkdesc.pixelfeatures import Intensity, Shape
+from mkdesc.preparation import PAPER, STANDARD
 
 NAMES = ("x", "y", "rho", "phi", "theta", "relative_theta")
 KERNELS = st.builds(VonMises, st.floats(1e-3, 1e4), st.integers(0, 4))
@@ -21,6 +22,7 @@ def test_dimensions_of_the_paper():
         "cartesian": 63,
         "polar-absolute": 175,
         "cartesian-relative": 63,
+        "extended": 575,
     }
 
 
@@ -44,8 +46,7 @@ def test_feature_map_order_is_angle_then_first_then_second_position():
 
 
 def test_feature_maps_multiply_like_kernels(rng):
-    grid = patch_grid(9)
-    values = attributes(grid, rng.uniform(-4, 4, (9, 9)))
+    values = pixel_values(rng.random((9, 9)), PAPER)
     part = POLAR.parts[0]
     features = part.feature_map(values)
     expected = np.prod(
@@ -65,6 +66,12 @@ def test_feature_maps_multiply_like_kernels(rng):
         ("x(1,1)*x(2,1)", "attribute 'x' is given twice"),
         ("x(-1,1)", "kappa must be a positive"),
         ("x(one,1)", "could not convert"),
+        ("standard: intensity(3)", "expected 1 or 2 features"),
+        ("standard: shape(2)", r"cannot read 'shape\(2\)'"),
+        ("standard: theta(1,1)*intensity(1)*shape", "at most two of"),
+        ("shape*x(1,1)", "use the preparation 'standard'"),
+        ("fancy: x(1,1)", "unknown preparation 'fancy'"),
+        ("extended+polar", "cannot add parametrizations prepared as"),
         ("x(1,99999999)*y(1,1", "cannot read"),
     ],
 )
@@ -84,3 +91,18 @@ def test_an_empty_sum_is_refused():
         Parametrization(())
     with pytest.raises(ValueError, match="at least one kernel"):
         product()
+
+
+def test_the_extended_one_as_text_and_by_hand():
+    assert as_parametrization(str(EXTENDED)) == EXTENDED == as_parametrization("extended")
+    xy = VonMises(8, 2)
+    part = product(STANDARD, x=xy, y=xy, shape=Shape())
+    assert part.parts[0] in EXTENDED.parts
+    assert as_parametrization("standard: x(8,2)*y(8,2)*shape") == part
+
+
+def test_kernels_must_fit_their_attributes():
+    with pytest.raises(ValueError, match="attribute 'shape' cannot have the kernel"):
+        product(STANDARD, shape=VonMises(1, 1))
+    with pytest.raises(ValueError, match="attribute 'x' cannot have the kernel"):
+        product(STANDARD, x=Intensity(1))

@@ -48,6 +48,9 @@ class VonMises:
         object.__setattr__(self, "kappa", float(self.kappa))
         object.__setattr__(self, "n", int(self.n))
 
+    def __str__(self) -> str:
+        return f"({self.kappa:.17g},{self.n})"
+
     @property
     def dims(self) -> int:
         """Length of the feature map, ``2 n + 1``."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.compute.reference import pixels
-from mkdesc.parametrization import Parametrization, Product, as_parametrization
+from mkdesc.kernels import VonMises
+from mkdesc.parametrization import Parametrization, Product, as_parametrization, pixel_values
 from mkdesc.patches import as_patches, nonfinite_error, plain_block
+from mkdesc.patchgrid import patch_grid
+from mkdesc.preparation import Preparation
 
 __all__ = ["match_kernel"]
 
 #: Pixels of the first patch that are compared with all of the second at a time.
 _ROWS = 64
 
-Pixels = tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]
+Pixels = dict[str, NDArray[np.float64]]
 
 
 def match_kernel(
@@ -53,41 +55,55 @@ def match_kernel(
     >>> bool(np.isclose(similarity, a @ b, atol=1e-6))
     True
     """
-    first, second = _pixels(p, "p"), _pixels(q, "q")
-    if first[1].shape != second[1].shape:
+    whole = as_parametrization(parametrization)
+    first, second = _pixels(p, "p", whole.preparation), _pixels(q, "q", whole.preparation)
+    if first["weight"].shape != second["weight"].shape:
         raise ValueError(
-            f"p and q: expected patches of one size, got {first[1].shape} and {second[1].shape}"
+            f"p and q: expected patches of one size, got {np.shape(p)} and {np.shape(q)}"
         )
-    parts = as_parametrization(parametrization).parts
-    similarities = [_double_sum(first, second, part, exact) for part in parts]
+
+    def sums(a: Pixels, b: Pixels) -> NDArray[np.float64]:
+        window = whole.preparation.window
+        return np.array([_double_sum(a, b, part, window, exact) for part in whole.parts])
+
+    similarities = sums(first, second)
     if not normalize:
-        return float(sum(similarities))
-    selves = [
-        _double_sum(first, first, part, exact) * _double_sum(second, second, part, exact)
-        for part in parts
-    ]
-    return float(np.mean(np.array(similarities) / np.sqrt(selves)))
+        return float(similarities.sum())
+    if whole.preparation.joint:
+        selves = sums(first, first).sum() * sums(second, second).sum()
+        return float(similarities.sum() / np.sqrt(selves))
+    return float(np.mean(similarities / np.sqrt(sums(first, first) * sums(second, second))))
 
 
-def _pixels(patch: ArrayLike, name: str) -> Pixels:
-    """Attributes and weights of all pixels of one patch, flattened."""
+def _pixels(patch: ArrayLike, name: str, preparation: Preparation) -> Pixels:
+    """What there is to know of the pixels of one patch, flattened."""
     array = as_patches(patch)
     if len(array) != 1:
         raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
     block, scale = plain_block(array)
     if not np.isfinite(block).all():
         raise nonfinite_error(0)
-    values, weight = pixels(block[0], scale)
-    return {name: value.ravel() for name, value in values.items()}, weight.ravel()
+    values = pixel_values(preparation.prepare(block[0], scale), preparation)
+    values["window"] = patch_grid(len(values["weight"])).window
+    return {name: value.reshape(-1, *value.shape[2:]) for name, value in values.items()}
 
 
-def _double_sum(p: Pixels, q: Pixels, part: Product, exact: bool) -> float:
+def _double_sum(p: Pixels, q: Pixels, part: Product, window: bool, exact: bool) -> float:
+    weights = [np.ones_like(values["weight"]) for values in (p, q)]
+    for weight, values in zip(weights, (p, q), strict=True):
+        if part.weighted:
+            weight *= values["weight"]
+        if window:
+            weight *= values["window"]
     total = 0.0
-    for start in range(0, p[1].size, _ROWS):
+    for start in range(0, len(weights[0]), _ROWS):
         rows = slice(start, start + _ROWS)
-        k = np.ones((p[1][rows].size, q[1].size))
+        k = np.ones((len(weights[0][rows]), len(weights[1])))
         for name, kernel in part.kernels:
-            delta = np.subtract.outer(p[0][name][rows], q[0][name])
-            k *= kernel(delta) if exact else kernel.approximate(delta)
-        total += float(p[1][rows] @ k @ q[1])
+            if isinstance(kernel, VonMises):
+                delta = np.subtract.outer(p[name][rows], q[name])
+                k *= kernel(delta) if exact else kernel.approximate(delta)
+            else:  # an explicit feature's kernel is the dot product of its features
+                k *= kernel.feature_map(p[name][rows]) @ kernel.feature_map(q[name]).T
+        total += float(weights[0][rows] @ k @ weights[1])
     return total

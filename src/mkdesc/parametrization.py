@@ -14,6 +14,12 @@ and one's own is a line, in Python or as text:
 True
 >>> (POLAR + mine).dims
 210
+
+Products may also have factors over a pixel's intensity and local shape; the extended descriptor is
+
+>>> print(EXTENDED)
+standard: x(8,2)*y(8,2)*theta(8,3) + x(8,2)*y(8,2)*intensity(2) + x(8,2)*y(8,2)*shape +
+x(8,2)*y(8,2)*intensity(1)*theta(8,2)
 """
 
 from __future__ import annotations
@@ -26,19 +32,24 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.gradients import angle, gradients, second_order
 from mkdesc.kernels import VonMises
-from mkdesc.patchgrid import PatchGrid
+from mkdesc.patchgrid import PatchGrid, patch_grid
+from mkdesc.pixelfeatures import Intensity, Shape, compress, shape_features
+from mkdesc.preparation import PAPER, PREPARATIONS, STANDARD, Preparation
 
 __all__ = [
     "CARTESIAN",
     "CARTESIAN_RELATIVE",
+    "EXTENDED",
     "NAMED",
     "POLAR",
     "POLAR_ABSOLUTE",
     "Parametrization",
     "Product",
     "as_parametrization",
-    "attributes",
+    "pixel_values",
+    "positions",
     "product",
 ]
 
@@ -46,55 +57,90 @@ __all__ = [
 SPATIAL = {"x": np.pi / 2, "y": np.pi / 2, "rho": np.pi, "phi": 1.0}
 #: Attributes of its gradient: the angle itself, and the angle relative to ``phi``.
 ANGULAR = ("theta", "relative_theta")
+#: Other features of a pixel, and what makes them of the text in parentheses.
+FEATURES: dict[str, type[Intensity] | type[Shape]] = {"intensity": Intensity, "shape": Shape}
+
+#: A factor of a product: a kernel over an angle, or an explicit feature.
+Factor = VonMises | Intensity | Shape
 
 
-def attributes(grid: PatchGrid, theta: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """All attributes of the pixels of a patch as angles, each of the shape of ``theta``.
+def positions(grid: PatchGrid) -> dict[str, NDArray[np.float64]]:
+    """The positions of pixels as angles, each (W, W)."""
+    return {name: factor * getattr(grid, name) for name, factor in SPATIAL.items()}
 
-    Parameters
-    ----------
-    grid
-        Positions of the pixels.
-    theta
-        Gradient angles, shape (W, W).
+
+def pixel_values(
+    image: NDArray[np.float64], preparation: Preparation
+) -> dict[str, NDArray[np.float64]]:
+    """All that kernels may look at in the pixels of a prepared patch (S, S).
+
+    Angles (S, S) by the names of the attributes; ``intensity`` (S, S); ``shape`` (S, S, 9); and
+    ``weight`` (S, S), the square root of the gradient magnitude.
     """
-    position = {name: factor * getattr(grid, name) for name, factor in SPATIAL.items()}
-    return {**position, "theta": theta, "relative_theta": theta - grid.phi}
+    grid = patch_grid(image.shape[-1])
+    gx, gy = gradients(image)
+    theta = angle(gx, gy)
+    magnitude = np.sqrt(gx**2 + gy**2 + preparation.epsilon_square)
+    return {
+        **positions(grid),
+        "theta": theta,
+        "relative_theta": theta - grid.phi,
+        "intensity": compress(image),
+        "shape": shape_features(*second_order(image)),
+        "weight": np.sqrt(magnitude + preparation.epsilon),
+    }
 
 
 @dataclass(frozen=True)
 class Product:
     """A product of kernels, one per pixel attribute; its feature map is their Kronecker product.
 
-    Gradient attributes come first (slowest) in the feature map, then the positions; both in
-    the order in which they are written.
+    Features and gradient attributes come first (slowest) in the feature map, then the positions;
+    both in the order in which they are written. Pixels are weighted by the square root of their
+    gradient magnitude, except in products over intensity or shape that leave the gradient out.
     """
 
-    kernels: tuple[tuple[str, VonMises], ...]
+    kernels: tuple[tuple[str, Factor], ...]
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.kernels]
-        known = (*SPATIAL, *ANGULAR)
+        known = (*SPATIAL, *ANGULAR, *FEATURES)
         if not names:
             raise ValueError("a product needs at least one kernel")
-        for name in names:
+        for name, factor in self.kernels:
             if name not in known:
                 raise ValueError(f"unknown attribute {name!r}: expected one of {', '.join(known)}")
+            if not isinstance(factor, FEATURES.get(name, VonMises)):
+                raise ValueError(f"attribute {name!r} cannot have the kernel {factor!r}")
             if names.count(name) > 1:
                 raise ValueError(f"attribute {name!r} is given twice in {self}")
+        if len(self.explicit) + bool(self.angular) > 2:
+            raise ValueError(f"{self}: at most two of intensity, shape and gradient angle")
 
     def __str__(self) -> str:
-        return "*".join(f"{name}({k.kappa:.17g},{k.n})" for name, k in self.kernels)
+        return "*".join(f"{name}{factor}" for name, factor in self.kernels)
+
+    @property
+    def explicit(self) -> tuple[tuple[str, Factor], ...]:
+        """The factors over intensity and shape."""
+        return tuple(item for item in self.kernels if item[0] in FEATURES)
 
     @property
     def angular(self) -> tuple[tuple[str, VonMises], ...]:
         """The kernels over the gradient angle."""
-        return tuple(item for item in self.kernels if item[0] in ANGULAR)
+        return tuple(
+            (name, k) for name, k in self.kernels if name in ANGULAR and isinstance(k, VonMises)
+        )
 
     @property
-    def spatial(self) -> tuple[tuple[str, VonMises], ...]:
+    def spatial(self) -> tuple[tuple[str, Factor], ...]:
         """The kernels over the position."""
         return tuple(item for item in self.kernels if item[0] in SPATIAL)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether pixels are weighted by their gradients."""
+        return bool(self.angular) or not self.explicit
 
     @property
     def dims(self) -> int:
@@ -102,14 +148,14 @@ class Product:
         return int(np.prod([kernel.dims for _, kernel in self.kernels]))
 
     def feature_map(self, values: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Map attributes of shape (...) to features (..., dims).
+        """Map what :func:`pixel_values` returns, of shape (...), to features (..., dims).
 
         >>> v = {"x": np.zeros(2), "y": np.zeros(2), "theta": np.ones(2)}
         >>> CARTESIAN.parts[0].feature_map(v).shape
         (2, 63)
         """
-        maps = [k.feature_map(values[name]) for name, k in (*self.angular, *self.spatial)]
-        return reduce(_kronecker, maps)
+        ordered = (*self.explicit, *self.angular, *self.spatial)
+        return reduce(_kronecker, [k.feature_map(values[name]) for name, k in ordered])
 
 
 def _kronecker(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -122,21 +168,41 @@ class Parametrization:
     """One or more products of kernels, whose descriptors are normalised and concatenated.
 
     Build it with :func:`product` and ``+``, or from text with :func:`as_parametrization`.
+
+    Attributes
+    ----------
+    parts
+        The products.
+    preparation
+        What happens to a patch before.
     """
 
     parts: tuple[Product, ...]
+    preparation: Preparation = PAPER
 
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError("a parametrization needs at least one product of kernels")
+        for part in self.parts:
+            if part.explicit and not self.preparation.standardise:
+                raise ValueError(
+                    f"{part}: intensity and shape mean nothing where contrast is not removed; "
+                    "use the preparation 'standard'"
+                )
 
     def __add__(self, other: object) -> Parametrization:
         if not isinstance(other, Parametrization):
             return NotImplemented
-        return Parametrization(self.parts + other.parts)
+        if other.preparation != self.preparation:
+            raise ValueError(
+                f"cannot add parametrizations prepared as {self.preparation.name!r} and as "
+                f"{other.preparation.name!r}"
+            )
+        return Parametrization(self.parts + other.parts, self.preparation)
 
     def __str__(self) -> str:
-        return " + ".join(str(part) for part in self.parts)
+        text = " + ".join(str(part) for part in self.parts)
+        return text if self.preparation == PAPER else f"{self.preparation.name}: {text}"
 
     @property
     def dims(self) -> int:
@@ -144,20 +210,25 @@ class Parametrization:
         return sum(part.dims for part in self.parts)
 
 
-def product(**kernels: VonMises) -> Parametrization:
+def product(preparation: Preparation = PAPER, **kernels: Factor) -> Parametrization:
     """A parametrization that is a single product of kernels over named attributes.
 
     Parameters
     ----------
+    preparation
+        What happens to a patch before.
     **kernels
-        Any of ``x``, ``y``, ``rho``, ``phi``, ``theta``, ``relative_theta``.
+        Any of ``x``, ``y``, ``rho``, ``phi``, ``theta``, ``relative_theta``, each with a
+        :class:`~mkdesc.kernels.VonMises`; ``intensity`` with
+        :class:`~mkdesc.pixelfeatures.Intensity`; ``shape`` with
+        :class:`~mkdesc.pixelfeatures.Shape`.
 
     Examples
     --------
     >>> product(x=VonMises(1, 1), y=VonMises(1, 1), theta=VonMises(8, 3)) == CARTESIAN
     True
     """
-    return Parametrization((Product(tuple(kernels.items())),))
+    return Parametrization((Product(tuple(kernels.items())),), preparation)
 
 
 _PHI, _RHO, _X, _THETA = VonMises(8, 2), VonMises(8, 2), VonMises(1, 1), VonMises(8, 3)
@@ -170,15 +241,26 @@ CARTESIAN = product(x=_X, y=_X, theta=_THETA)
 POLAR_ABSOLUTE = product(phi=_PHI, rho=_RHO, theta=_THETA)
 CARTESIAN_RELATIVE = product(x=_X, y=_X, relative_theta=_THETA)
 
+#: Beyond the paper: gradient, intensity, local shape, and the products of the first two, all on
+#: one cartesian kernel, on standardised patches.
+_XY = VonMises(8, 2)
+EXTENDED = (
+    product(STANDARD, x=_XY, y=_XY, theta=VonMises(8, 3))
+    + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(2))
+    + product(STANDARD, x=_XY, y=_XY, shape=Shape())
+    + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(1), theta=VonMises(8, 2))
+)
+
 #: Names that :func:`as_parametrization` understands.
 NAMED = {
     "polar": POLAR,
     "cartesian": CARTESIAN,
     "polar-absolute": POLAR_ABSOLUTE,
     "cartesian-relative": CARTESIAN_RELATIVE,
+    "extended": EXTENDED,
 }
 
-_KERNEL = re.compile(r"\s*(\w+)\s*\(\s*([-+.\w]+)\s*,\s*(\d+)\s*\)\s*")
+_KERNEL = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*")
 
 
 def as_parametrization(spec: str | Parametrization) -> Parametrization:
@@ -196,26 +278,49 @@ def as_parametrization(spec: str | Parametrization) -> Parametrization:
         return spec
     if not isinstance(spec, str):
         raise ValueError(f"parametrization must be text or a Parametrization, got {spec!r}")
-    parts: list[Product] = []
+    start, colon, rest = spec.partition(":")
+    preparation = PAPER
+    if colon:
+        if start.strip() not in PREPARATIONS:
+            raise ValueError(
+                f"parametrization {spec!r}: unknown preparation {start.strip()!r}, expected one "
+                f"of {', '.join(PREPARATIONS)}"
+            )
+        preparation = PREPARATIONS[start.strip()]
+    found: list[Parametrization] = []
     # A '+' inside parentheses belongs to a number (1e+3).
-    for text in re.split(r"\+(?![^(]*\))", spec):
+    for text in re.split(r"\+(?![^(]*\))", rest if colon else spec):
         name = text.strip().lower()
-        parts += NAMED[name].parts if name in NAMED else [_parse_product(text, spec)]
-    return Parametrization(tuple(parts))
+        if name in NAMED and not colon:
+            found.append(NAMED[name])
+        else:
+            found.append(Parametrization((_parse_product(text, spec),), preparation))
+    return sum(found[1:], found[0])
 
 
 def _parse_product(text: str, spec: str) -> Product:
-    kernels = []
+    kernels: list[tuple[str, Factor]] = []
     for factor in text.split("*"):
         match = _KERNEL.fullmatch(factor)
-        if match is None:
-            raise ValueError(
-                f"parametrization {spec!r}: cannot read {factor.strip()!r}; expected one of "
-                f"{', '.join(NAMED)}, or attribute(kappa,n) such as theta(8,3)"
-            )
-        name, kappa, n = match.groups()
+        name, arguments = match.groups() if match else ("", None)
         try:
-            kernels.append((name, VonMises(float(kappa), int(n))))
+            kernels.append((name, _parse_factor(name, arguments)))
         except ValueError as error:
-            raise ValueError(f"parametrization {spec!r}, {factor.strip()!r}: {error}") from None
+            raise ValueError(
+                f"parametrization {spec!r}: cannot read {factor.strip()!r}; {error}"
+            ) from None
     return Product(tuple(kernels))
+
+
+def _parse_factor(name: str, arguments: str | None) -> Factor:
+    numbers = [] if arguments is None else arguments.split(",")
+    if name == "shape" and arguments is None:
+        return Shape()
+    if name == "intensity" and len(numbers) == 1:
+        return Intensity(int(numbers[0]))
+    if len(numbers) == 2:
+        return VonMises(float(numbers[0]), int(numbers[1]))
+    raise ValueError(
+        f"expected one of {', '.join(NAMED)}, attribute(kappa,n) such as theta(8,3), "
+        "intensity(1), intensity(2) or shape"
+    )

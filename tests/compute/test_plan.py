@@ -3,6 +3,7 @@ import pytest
 
 from mkdesc import POLAR, as_parametrization
 from mkdesc.compute.plan import make_plan
+from mkdesc.parametrization import EXTENDED
 
 
 def test_the_polar_functions_are_reduced_to_a_basis():
@@ -22,4 +23,13 @@ def test_functions_fill_whole_vectors(size):
 
 
 def test_a_kernel_without_an_angle_needs_one_plane():
-    assert make_plan(as_parametrization("rho(4,2)"), 16).harmonics == 0
+    plan = make_plan(as_parametrization("rho(4,2)"), 16)
+    assert plan.counts.tolist() == [1, 0, 0]
+    assert plan.factors.tolist() == [[0, -1]]
+
+
+def test_planes_that_meet_the_same_functions_share_them():
+    plan = make_plan(EXTENDED, 32)
+    assert plan.counts.tolist() == [7, 2, 9]
+    assert len(plan.factors) == 7 + 2 + 9 + 5
+    assert np.count_nonzero(np.abs(plan.functions).max(axis=1)) == 25

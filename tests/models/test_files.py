@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 import mkdesc
 from mkdesc import MKD
 from mkdesc.models import bundled_models, load_model, read_card, save_model
-from mkdesc.models.card import CONVENTIONS, Card
+from mkdesc.models.card import Card, conventions
 from mkdesc.whitening import Whitening
 
 
@@ -99,6 +99,7 @@ def test_tampered_tensors_are_refused(path, change, message):
         ("schema", 99, "its schema is 99; this version reads 1"),
         ("schema", None, "its schema is None"),
         ("parametrization", "spiral", "cannot read 'spiral'"),
+        ("parametrization", "extended", "its contrast is None"),
         ("parametrization", "polar", r"mean has the shape \(63,\), expected \(175,\)"),
         ("method", "magic", "method: expected one of"),
         ("method", 7, "its card says method = 7"),
@@ -106,8 +107,12 @@ def test_tampered_tensors_are_refused(path, change, message):
         ("patch_size", "16", "its card says patch_size = '16'"),
         ("dims", True, "its card says dims = True"),
         ("params", {"evil": 1}, "its whitening has the parameters evil"),
-        ("conventions", {**CONVENTIONS, "gradient": "usual"}, "its gradient is 'usual'"),
-        ("conventions", {}, "its smoothing is None"),
+        (
+            "conventions",
+            {**conventions("cartesian"), "gradient": "usual"},
+            "its gradient is 'usual'",
+        ),
+        ("conventions", {}, "its gradient is None"),
     ],
 )
 def test_cards_that_do_not_fit_are_refused(path, field, value, message):

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.compute.plan import make_plan
-from mkdesc.gradients import smoothing_taps
 from mkdesc.parametrization import Parametrization
 from mkdesc.patches import nonfinite_error, plain_block
+from mkdesc.preparation import PAPER, Preparation
 from mkdesc.whitening import Projection
 
 __all__ = ["compile_for", "describe"]
@@ -25,29 +25,10 @@ BLOCK = 256
 _compiling = threading.Lock()
 
 
-@lru_cache
-def _compile(name: str, dtype: str = "float32") -> Callable[..., Any]:
+def _compile(function: Callable[..., Any], signature: Any, fastmath: bool) -> Callable[..., Any]:
     import numba
-    from numba import types
 
-    from mkdesc.compute import kernels_numba
-
-    def array(kind: types.Type, ndim: int) -> types.Array:
-        # Declared read-only, an argument may be either; one compilation serves both.
-        return types.Array(kind, ndim, "C", readonly=True)
-
-    f32, f64, i64 = types.float32, types.float64, types.int64
-    out = types.Array(f32, 2, "C")
-    if name == "describe_block":
-        patches = array(numba.from_dtype(np.dtype(dtype)), 3)
-        functions, tiles = array(f32, 2), array(i64, 2)
-        assembly = [array(i64, 1), array(i64, 1), array(f32, 1), array(i64, 1)]
-        signature = i64(patches, f64, array(f64, 1), i64, functions, tiles, *assembly, out)
-    else:
-        raw, matrix, offset = array(f32, 2), array(f32, 2), array(f32, 1)
-        signature = types.void(raw, matrix, offset, f32, types.boolean, out)
-    function = getattr(kernels_numba, name)
-    options = {"nogil": True, "error_model": "numpy", "fastmath": name == "project_block"}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         compiled: Callable[..., Any] = numba.njit(signature, cache=True, **options)(function)
     except RuntimeError:  # no folder to keep compiled code in is writable
@@ -55,10 +36,45 @@ def _compile(name: str, dtype: str = "float32") -> Callable[..., Any]:
     return compiled
 
 
-def compile_for(dtype: str) -> Callable[..., Any]:
+def _read_only(kind: Any, ndim: int) -> Any:
+    """The type of an array argument; declared read-only, it may be either."""
+    from numba import types
+
+    return types.Array(kind, ndim, "C", readonly=True)
+
+
+@lru_cache
+def _compile_describing(dtype: str, beyond: bool) -> Callable[..., int]:
+    from numba import from_dtype, types
+
+    from mkdesc.compute.kernels_numba import make_describe_block
+
+    f32, f64, i64 = types.float32, types.float64, types.int64
+    reals, wholes = _read_only(f64, 1), _read_only(i64, 1)
+    preparing = (f64, i64, reals, f64, reals)
+    plan = (wholes, _read_only(i64, 2), _read_only(f32, 2), _read_only(i64, 2))
+    assembly = (wholes, wholes, _read_only(f32, 1), wholes)
+    patches, out = _read_only(from_dtype(np.dtype(dtype)), 3), types.Array(f32, 2, "C")
+    signature = i64(patches, *preparing, *plan, *assembly, out)
+    return _compile(make_describe_block(beyond), signature, fastmath=False)
+
+
+@lru_cache
+def _compile_projecting() -> Callable[..., None]:
+    from numba import types
+
+    from mkdesc.compute.kernels_numba import project_block
+
+    f32 = types.float32
+    raw, matrix, offset = _read_only(f32, 2), _read_only(f32, 2), _read_only(f32, 1)
+    signature = types.void(raw, matrix, offset, f32, types.boolean, types.Array(f32, 2, "C"))
+    return _compile(project_block, signature, fastmath=True)
+
+
+def compile_for(dtype: str, preparation: Preparation = PAPER) -> Callable[..., int]:
     """The compiled loop for ``"uint8"`` or ``"float32"`` patches, from the disk cache if there."""
     with _compiling:
-        return _compile("describe_block", dtype)
+        return _compile_describing(dtype, preparation.standardise)
 
 
 def describe(
@@ -73,14 +89,21 @@ def describe(
     ``first`` is the index of the first patch, for error messages.
     """
     size = patches.shape[-1]
-    plan = make_plan(parametrization, size)
-    taps = smoothing_taps(size)
+    preparation = parametrization.preparation
+    factor = preparation.reduction(size)
+    plan = make_plan(parametrization, size // factor)
+    preparing = (
+        factor,
+        preparation.taps(size),
+        preparation.softening,
+        np.array([preparation.epsilon_square, preparation.epsilon]),
+    )
     dims = parametrization.dims if projection is None else projection.matrix.shape[1]
     out = np.empty((len(patches), dims), np.float32)
     if projection is not None:
         offset = projection.mean @ projection.matrix
         with _compiling:
-            project = _compile("project_block")
+            project = _compile_projecting()
 
     def run(start: int) -> None:
         block, scale = plain_block(patches[start : start + BLOCK], first + start)
@@ -88,7 +111,7 @@ def describe(
         raw = final
         if projection is not None:
             raw = np.empty((len(block), parametrization.dims), np.float32)
-        bad = compile_for(block.dtype.name)(block, scale, taps, *plan, raw)
+        bad = compile_for(block.dtype.name, preparation)(block, scale, *preparing, *plan, raw)
         if bad >= 0:
             raise nonfinite_error(first + start + bad)
         if projection is not None:

@@ -9,10 +9,13 @@ machine, compiles) only when patches are really described.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
-from mkdesc.gradients import EPSILON, FLAT
+from mkdesc.gradients import FLAT
+from mkdesc.pixelfeatures import SHAPE_EPSILON
 
 # NaN and infinity must stay visible in `spread`; everywhere else patches are finite.
 _FAST = {"fastmath": True, "error_model": "numpy", "nogil": True, "inline": "never"}
@@ -41,61 +44,139 @@ def spread(patch, size):
 
 
 @njit(**_EXACT)
-def smooth(patch, size, taps, across, blurred):
-    """Blur a patch with five taps; ``blurred`` (W, W+2) gets a replicated border."""
-    line = np.empty(size + 4, np.float64)
+def load(patch, factor, values):
+    """The patch, reduced by a factor, in ``values`` (S, S) float64."""
+    size = len(values)
+    if factor == 1:
+        for y in range(size):
+            for x in range(size):
+                values[y, x] = patch[y, x]
+        return
+    share = 1.0 / (factor * factor)
     for y in range(size):
         for x in range(size):
-            line[x + 2] = patch[y, x]
-        line[0] = line[1] = line[2]
-        line[size + 2] = line[size + 3] = line[size + 1]
-        for x in range(size):
-            across[y, x] = (
-                taps[0] * line[x + 2]
-                + taps[1] * (line[x + 1] + line[x + 3])
-                + taps[2] * (line[x] + line[x + 4])
-            )
-    last = size - 1
-    for y in range(size):
-        a, b = across[max(y - 2, 0)], across[max(y - 1, 0)]
-        c, d, e = across[y], across[min(y + 1, last)], across[min(y + 2, last)]
-        for x in range(size):
-            blurred[y, x + 1] = taps[0] * c[x] + taps[1] * (b[x] + d[x]) + taps[2] * (a[x] + e[x])
-        blurred[y, 0] = blurred[y, 1]
-        blurred[y, size + 1] = blurred[y, size]
+            total = 0.0
+            for dy in range(factor):
+                for dx in range(factor):
+                    total += patch[y * factor + dy, x * factor + dx]
+            values[y, x] = total * share
 
 
 @njit(**_EXACT)
-def mirrored_gradients(blurred, size, gain, gx, gy):
-    """``gain`` times the gradients of the upper left quarter and its mirror images.
-
-    The four rows of ``gx``, ``gy`` (4, W/2, W/2) are the quarter itself, mirrored in x, in y,
-    and in both: those that will be folded onto each other.
-    """
-    half = (size + 1) // 2
+def smooth(values, taps, across, blurred):
+    """Blur ``values`` (S, S) into ``blurred`` (S, S)."""
+    size, reach = len(values), len(taps) - 1
     last = size - 1
-    for below in range(2):
+    line = np.empty(size + 2 * reach, np.float64)
+    for y in range(size):
+        for x in range(size):
+            line[x + reach] = values[y, x]
+        for k in range(reach):
+            line[k] = values[y, 0]
+            line[size + reach + k] = values[y, last]
+        for x in range(size):
+            across[y, x] = taps[0] * values[y, x]
+        for k in range(1, reach + 1):
+            left, right, tap = line[reach - k :], line[reach + k :], taps[k]
+            for x in range(size):
+                across[y, x] += tap * (left[x] + right[x])
+    for y in range(size):
+        for x in range(size):
+            blurred[y, x] = taps[0] * across[y, x]
+        for k in range(1, reach + 1):
+            up, down, tap = across[max(y - k, 0)], across[min(y + k, last)], taps[k]
+            for x in range(size):
+                blurred[y, x] += tap * (up[x] + down[x])
+
+
+@njit(**_EXACT)
+def mirror(blurred, quarters):
+    """The upper left quarter of a patch, and those that will be folded onto it, mirrored.
+
+    ``quarters`` (4, S/2 + 2, S/2 + 2): as it is, mirrored in x, in y, and in both, each with one
+    more pixel on every side; beyond the patch its border is replicated.
+    """
+    last, side = len(blurred) - 1, quarters.shape[1]
+    for m in range(4):
+        for row in range(side):
+            y = min(max(row - 1, 0), last)
+            here, out = blurred[last - y if m >= 2 else y], quarters[m, row]
+            if m % 2:
+                for column in range(1, side):
+                    out[column] = here[last - min(column - 1, last)]
+                out[0] = here[last]
+            else:
+                for column in range(1, side):
+                    out[column] = here[min(column - 1, last)]
+                out[0] = here[0]
+
+
+@njit(**_CAREFUL)
+def mean_and_deviation(blurred):
+    """Mean and standard deviation of a blurred patch (S, S)."""
+    pixels = blurred.ravel()
+    total = 0.0
+    for i in range(len(pixels)):
+        total += pixels[i]
+    mean = total / len(pixels)
+    square = 0.0
+    for i in range(len(pixels)):
+        square += (pixels[i] - mean) ** 2
+    return mean, np.sqrt(square / len(pixels))
+
+
+@njit(**_EXACT)
+def gradients(quarters, gain, gx, gy):
+    """``gain`` times the gradients of mirrored quarters, (4, S/2, S/2) each."""
+    half = gx.shape[1]
+    for m in range(4):
+        # What is mirrored has its neighbours on the other side.
+        gain_x, gain_y = -gain if m % 2 else gain, -gain if m >= 2 else gain
         for row in range(half):
-            y = last - row if below else row
-            up, here, down = blurred[max(y - 1, 0)], blurred[y], blurred[min(y + 1, last)]
-            left_x, left_y = gx[2 * below, row], gy[2 * below, row]
-            for x in range(half):
-                left_x[x] = (here[x] - here[x + 2]) * gain
-                left_y[x] = (up[x + 1] - down[x + 1]) * gain
-            right_x, right_y = gx[2 * below + 1, row], gy[2 * below + 1, row]
-            for x in range(half):
-                right_x[x] = (here[last - x] - here[last - x + 2]) * gain
-                right_y[x] = (up[last - x + 1] - down[last - x + 1]) * gain
+            up, here, down = quarters[m, row], quarters[m, row + 1], quarters[m, row + 2]
+            out_x, out_y = gx[m, row], gy[m, row]
+            for i in range(half):
+                out_x[i] = (here[i] - here[i + 2]) * gain_x
+                out_y[i] = (up[i + 1] - down[i + 1]) * gain_y
+
+
+@njit(**_EXACT)
+def centred(quarters, mean, gain, values):
+    """``gain * (pixel - mean)`` of mirrored quarters, (4, S/2, S/2)."""
+    half = values.shape[1]
+    for m in range(4):
+        for row in range(half):
+            here, out = quarters[m, row + 1], values[m, row]
+            for i in range(half):
+                out[i] = (here[i + 1] - mean) * gain
+
+
+@njit(**_EXACT)
+def curvatures(quarters, gain, blob, ridge, saddle):
+    """``gain`` times the second derivatives of mirrored quarters, (4, S/2, S/2) each."""
+    half = blob.shape[1]
+    for m in range(4):
+        gain_xy = 0.5 * (-gain if m in (1, 2) else gain)
+        for row in range(half):
+            up, here, down = quarters[m, row], quarters[m, row + 1], quarters[m, row + 2]
+            out_l, out_d, out_e = blob[m, row], ridge[m, row], saddle[m, row]
+            for i in range(half):
+                xx = here[i] - 2 * here[i + 1] + here[i + 2]
+                yy = up[i + 1] - 2 * here[i + 1] + down[i + 1]
+                out_l[i] = (xx + yy) * gain
+                out_d[i] = (xx - yy) * gain
+            for i in range(half):
+                out_e[i] = (up[i] + down[i + 2] - up[i + 2] - down[i]) * gain_xy
 
 
 @njit(**_FAST)
-def directions(gx, gy, flat_square, epsilon_square, epsilon, weight):
-    """Replace gradients (4, Q) by their directions (cos, sin) and store their weights sqrt(m)."""
+def directions(gx, gy, flat_square, epsilon_square, epsilon, quantities):
+    """Replace gradients (4, Q) by directions (cos, sin); weights sqrt(m) to ``quantities[0]``."""
     for m in range(4):
         for i in range(gx.shape[1]):
             u, v = gx[m, i], gy[m, i]
             square = u * u + v * v
-            weight[m, i] = np.sqrt(np.sqrt(square + epsilon_square) + epsilon)
+            quantities[0, m, i] = np.sqrt(np.sqrt(square + epsilon_square) + epsilon)
             none = square <= flat_square  # no gradient: the angle is 0
             unit = np.float32(1) / np.sqrt(np.float32(1) if none else square)
             gx[m, i] = np.float32(1) if none else u * unit
@@ -103,45 +184,105 @@ def directions(gx, gy, flat_square, epsilon_square, epsilon, weight):
 
 
 @njit(**_FAST)
-def drop_middle(weight, half):
+def harmonics(u, v, n, quantities):
+    """Weights times cos, sin, cos 2, ... of the directions (u, v), to ``quantities[1:n]``."""
+    for h in range(1, (n + 1) // 2):
+        for m in range(4):
+            if h == 1:
+                for i in range(u.shape[1]):
+                    weight = quantities[0, m, i]
+                    quantities[1, m, i] = weight * u[m, i]
+                    quantities[2, m, i] = weight * v[m, i]
+                continue
+            for i in range(u.shape[1]):
+                c, s = quantities[2 * h - 3, m, i], quantities[2 * h - 2, m, i]
+                quantities[2 * h - 1, m, i] = c * u[m, i] - s * v[m, i]
+                quantities[2 * h, m, i] = s * u[m, i] + c * v[m, i]
+
+
+@njit(**_FAST)
+def intensities(values, first, quantities):
+    """Squeezed intensities z and ``|z|`` of values (4, Q), to ``quantities[first:]``."""
+    for m in range(4):
+        for i in range(values.shape[1]):
+            size = abs(values[m, i])
+            squeezed = np.float32(1) / (np.float32(1) + size)
+            quantities[first, m, i] = values[m, i] * squeezed
+            quantities[first + 1, m, i] = size * squeezed
+
+
+@njit(**_FAST)
+def shapes(blob, ridge, saddle, first, quantities):
+    """The nine features of second derivatives (4, Q), to ``quantities[first:]``."""
+    for m in range(4):
+        for i in range(blob.shape[1]):  # the direction, in place, and the square root of the size
+            g, d, e = blob[m, i], ridge[m, i], saddle[m, i]
+            strength = np.sqrt(g * g + d * d + e * e + np.float32(SHAPE_EPSILON))
+            unit = np.float32(1) / strength
+            quantities[first, m, i] = np.sqrt(strength)
+            blob[m, i], ridge[m, i], saddle[m, i] = g * unit, d * unit, e * unit
+        for i in range(blob.shape[1]):
+            v, g = quantities[first, m, i], blob[m, i]
+            quantities[first + 1, m, i] = v * g
+            quantities[first + 4, m, i] = v * (g * g - np.float32(1 / 3))
+        for i in range(blob.shape[1]):
+            v, g, d = quantities[first, m, i], blob[m, i], ridge[m, i]
+            quantities[first + 2, m, i] = v * d
+            quantities[first + 5, m, i] = v * g * d
+        for i in range(blob.shape[1]):
+            v, g, e = quantities[first, m, i], blob[m, i], saddle[m, i]
+            quantities[first + 3, m, i] = v * e
+            quantities[first + 6, m, i] = v * g * e
+        for i in range(blob.shape[1]):
+            v, d, e = quantities[first, m, i], ridge[m, i], saddle[m, i]
+            quantities[first + 7, m, i] = v * (d * d - e * e)
+            quantities[first + 8, m, i] = v * d * e
+
+
+@njit(**_FAST)
+def drop_middle(quantities, half):
     """In an odd patch the middle row and column are their own mirror images: count them once."""
-    for k in range(half):
-        weight[1, (k + 1) * half - 1] = weight[3, (k + 1) * half - 1] = 0
-        weight[2, (half - 1) * half + k] = weight[3, (half - 1) * half + k] = 0
+    for q in range(len(quantities)):
+        for k in range(half):
+            quantities[q, 1, (k + 1) * half - 1] = quantities[q, 3, (k + 1) * half - 1] = 0
+            quantities[q, 2, (half - 1) * half + k] = quantities[q, 3, (half - 1) * half + k] = 0
 
 
 @njit(**_FAST)
-def weigh(weight, u, v, c, s):
-    """Weighted cosine and sine of the directions (u, v), all (4, Q)."""
-    for m in range(4):
-        for i in range(u.shape[1]):
-            c[m, i] = weight[m, i] * u[m, i]
-            s[m, i] = weight[m, i] * v[m, i]
-
-
-@njit(**_FAST)
-def turn(c, s, u, v):
-    """Add the angle of the direction (u, v) to the one whose weighted cos and sin are c, s."""
-    for m in range(4):
-        for i in range(u.shape[1]):
-            turned = c[m, i] * u[m, i] - s[m, i] * v[m, i]
-            s[m, i] = s[m, i] * u[m, i] + c[m, i] * v[m, i]
-            c[m, i] = turned
-
-
-@njit(**_FAST)
-def fold(mirrored, planes, b, p):
-    """Fold a plane, given as its four mirror images (4, Q), into its parities planes[b, p]."""
-    for i in range(mirrored.shape[1]):
-        x, y = mirrored[0, i], mirrored[1, i]
+def fold(quantities, which, planes, b, p):
+    """Fold a quantity, given as its four mirror images, into its parities planes[b, p]."""
+    for i in range(quantities.shape[2]):
+        x, y = quantities[which, 0, i], quantities[which, 1, i]
         planes[b, p, 0, i] = x + y
         planes[b, p, 1, i] = x - y
-    for i in range(mirrored.shape[1]):
-        x, y = mirrored[2, i], mirrored[3, i]
+    for i in range(quantities.shape[2]):
+        x, y = quantities[which, 2, i], quantities[which, 3, i]
         planes[b, p, 2, i] = x + y
         planes[b, p, 3, i] = x - y
+    finish_fold(planes, b, p, quantities.shape[2])
+
+
+@njit(**_FAST)
+def fold_product(quantities, which, other, planes, b, p):
+    """Fold the product of two quantities."""
+    for i in range(quantities.shape[2]):
+        x = quantities[which, 0, i] * quantities[other, 0, i]
+        y = quantities[which, 1, i] * quantities[other, 1, i]
+        planes[b, p, 0, i] = x + y
+        planes[b, p, 1, i] = x - y
+    for i in range(quantities.shape[2]):
+        x = quantities[which, 2, i] * quantities[other, 2, i]
+        y = quantities[which, 3, i] * quantities[other, 3, i]
+        planes[b, p, 2, i] = x + y
+        planes[b, p, 3, i] = x - y
+    finish_fold(planes, b, p, quantities.shape[2])
+
+
+@njit(**_FAST)
+def finish_fold(planes, b, p, n):
+    """From sums and differences in x alone to those in x and y."""
     for parity in range(2):
-        for i in range(mirrored.shape[1]):
+        for i in range(n):
             x, y = planes[b, p, parity, i], planes[b, p, parity + 2, i]
             planes[b, p, parity, i] = x + y
             planes[b, p, parity + 2, i] = x - y
@@ -188,59 +329,89 @@ def assemble(sums, row_starts, columns, coefficients, part_starts, out):
             out[j] *= factor
 
 
-def describe_block(
-    patches,
-    scale,
-    taps,
-    harmonics,
-    functions,
-    tiles,
-    row_starts,
-    columns,
-    coefficients,
-    part_starts,
-    out,
-):
-    """Describe patches (N, W, W) into ``out`` (N, D); the first bad patch's index, or -1."""
-    size = patches.shape[1]
-    half = (size + 1) // 2
-    across = np.empty((size, size), np.float64)
-    blurred = np.empty((size, size + 2), np.float64)
-    gx, gy = np.empty((4, half, half), np.float32), np.empty((4, half, half), np.float32)
-    u, v = gx.reshape(4, half * half), gy.reshape(4, half * half)
-    weight, c, s = np.empty_like(u), np.empty_like(u), np.empty_like(u)
-    planes = np.zeros((TOGETHER, 2 * harmonics + 1, 4, functions.shape[1]), np.float32)
-    sums = np.empty((TOGETHER, len(tiles), 8), np.float32)
-    for first in range(0, len(patches), TOGETHER):
-        n = min(TOGETHER, len(patches) - first)
-        for b in range(n):
-            patch = patches[first + b]
-            width = spread(patch, size)
-            if not np.isfinite(width):
-                return first + b
-            # The gain cancels in the end; only the epsilons must follow it.
-            gain = HEADROOM / max(1.0, width * scale)
-            flat_square = np.float32((FLAT * gain) ** 2)
-            epsilon, epsilon_square = np.float32(EPSILON * gain), np.float32(EPSILON * gain**2)
-            smooth(patch, size, taps, across, blurred)
-            mirrored_gradients(blurred, size, scale * gain, gx, gy)
-            directions(u, v, flat_square, epsilon_square, epsilon, weight)
-            if size % 2:
-                drop_middle(weight, half)
-            fold(weight, planes, b, 0)
-            for h in range(1, harmonics + 1):
-                if h == 1:
-                    weigh(weight, u, v, c, s)
-                else:
-                    turn(c, s, u, v)
-                fold(c, planes, b, 2 * h - 1)
-                fold(s, planes, b, 2 * h)
-        contract(planes, n, functions, tiles, sums)
-        for b in range(n):
-            assemble(
-                sums[b].ravel(), row_starts, columns, coefficients, part_starts, out[first + b]
-            )
-    return -1
+def make_describe_block(beyond: bool) -> Callable[..., int]:
+    """The loop over patches, compiled with or without what the paper's descriptor has no use for.
+
+    ``beyond``: whether patches are reduced and standardised, and intensity and shape looked at.
+    """
+
+    def describe_block(
+        patches,
+        scale,
+        factor,
+        taps,
+        softening,
+        epsilons,
+        counts,
+        factors,
+        functions,
+        tiles,
+        row_starts,
+        columns,
+        coefficients,
+        part_starts,
+        out,
+    ):
+        """Describe patches (N, W, W) into ``out`` (N, D); the first bad patch's index, or -1."""
+        size = patches.shape[1] // factor
+        half = (size + 1) // 2
+        n_gradient, n_intensity, n_shape = counts
+        values = np.empty((size, size), np.float64)
+        across = np.empty((size, size), np.float64)
+        blurred = np.empty((size, size), np.float64)
+        quarters = np.empty((4, half + 2, half + 2), np.float64)
+        derivatives = np.empty((3, 4, half, half), np.float32)
+        a, b, c = derivatives[0], derivatives[1], derivatives[2]
+        flat = derivatives.reshape(3, 4, half * half)
+        u, v, w = flat[0], flat[1], flat[2]
+        quantities = np.empty((n_gradient + n_intensity + n_shape, 4, half * half), np.float32)
+        planes = np.zeros((TOGETHER, len(factors), 4, functions.shape[1]), np.float32)
+        sums = np.empty((TOGETHER, len(tiles), 8), np.float32)
+        for first in range(0, len(patches), TOGETHER):
+            n = min(TOGETHER, len(patches) - first)
+            for k in range(n):
+                patch = patches[first + k]
+                width = spread(patch, len(patch))
+                if not np.isfinite(width):
+                    return first + k
+                load(patch, factor, values)
+                smooth(values, taps, across, blurred)
+                mirror(blurred, quarters)
+                if beyond:
+                    mean, deviation = mean_and_deviation(blurred)
+                    gain, follow = 1.0 / (deviation * scale + softening), 1.0
+                else:  # the gain cancels in the end; only the epsilons must follow it
+                    gain = HEADROOM / max(1.0, width * scale)
+                    follow = gain
+                if n_gradient:
+                    gradients(quarters, scale * gain, a, b)
+                    flat_square = np.float32((FLAT * follow) ** 2)
+                    epsilon_square = np.float32(epsilons[0] * follow**2)
+                    epsilon = np.float32(epsilons[1] * follow)
+                    directions(u, v, flat_square, epsilon_square, epsilon, quantities)
+                    harmonics(u, v, n_gradient, quantities)
+                if beyond:
+                    if n_intensity:
+                        centred(quarters, mean, scale * gain, a)
+                        intensities(u, n_gradient, quantities)
+                    if n_shape:
+                        curvatures(quarters, scale * gain, a, b, c)
+                        shapes(u, v, w, n_gradient + n_intensity, quantities)
+                if size % 2:
+                    drop_middle(quantities, half)
+                for p in range(len(factors)):
+                    if not beyond or factors[p, 1] < 0:
+                        fold(quantities, factors[p, 0], planes, k, p)
+                    else:
+                        fold_product(quantities, factors[p, 0], factors[p, 1], planes, k, p)
+            contract(planes, n, functions, tiles, sums)
+            for k in range(n):
+                assemble(
+                    sums[k].ravel(), row_starts, columns, coefficients, part_starts, out[first + k]
+                )
+        return -1
+
+    return describe_block
 
 
 @njit(**_FAST)

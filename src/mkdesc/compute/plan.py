@@ -1,9 +1,10 @@
 """From a parametrization to what the fast path needs: planes, spatial functions, assembly.
 
 Every feature is a trigonometric polynomial of the gradient angle ``theta`` whose coefficients
-are functions of the position alone (``cos n(theta - phi)`` included). A descriptor is therefore
-a fixed linear combination of sums, over the patch, of a *plane* (the weight times
-``1, cos theta, sin theta, cos 2 theta, ...``) times a *spatial function*.
+are functions of the position alone (``cos n(theta - phi)`` included), perhaps times features of
+intensity and shape. A descriptor is therefore a fixed linear combination of sums, over the patch,
+of a *plane* (a product of pixel quantities, such as the weight times ``cos 2 theta``) times a
+*spatial function*.
 
 Two facts make the sums cheap. The functions that one plane meets are linearly dependent, so a
 basis of them is enough. And functions split into even and odd ones under x -> -x and y -> -y,
@@ -14,13 +15,14 @@ parities.
 from __future__ import annotations
 
 from functools import lru_cache, reduce
+from itertools import product as all_of
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.kernels import VonMises
-from mkdesc.parametrization import Parametrization, Product, attributes
+from mkdesc.parametrization import Parametrization, Product, positions
 from mkdesc.patchgrid import PatchGrid, patch_grid
 
 __all__ = ["LANES", "PARITIES", "Plan", "make_plan"]
@@ -36,15 +38,22 @@ TILE_PLANES, TILE_FUNCTIONS = 2, 4
 #: Relative size below which a function or a coefficient is rounding, not content.
 ROUNDING = 1e-10
 
+#: A pixel quantity, such as ("theta", 3): the third of 1, cos, sin, cos 2, sin 2, ...
+Quantity = tuple[str, int]
+#: A plane: the product of these quantities.
+Plane = tuple[Quantity, ...]
+
 
 class Plan(NamedTuple):
     """What :mod:`mkdesc.compute.cpu` computes for one parametrization and patch size.
 
     Attributes
     ----------
-    harmonics
-        Highest multiple of the gradient angle; there are ``2 * harmonics + 1`` planes, in the
-        order ``1, cos 1, sin 1, cos 2, sin 2, ...``.
+    counts
+        (3,) int64: quantities of the gradient (weight times 1, cos, sin, cos 2, ...), of the
+        intensity and of the shape that are needed. They are numbered in this order.
+    factors
+        (P, 2) int64: the quantities whose product is a plane; -1 where there is but one.
     functions
         Spatial functions on the quarter patch, float32, shape (F, Q); rows come in fours.
     tiles
@@ -53,10 +62,11 @@ class Plan(NamedTuple):
     row_starts, columns, coefficients
         The sparse matrix (CSR) that turns the sums into the unnormalised descriptor.
     part_starts
-        Where the parts begin in the descriptor, and its length, shape (parts + 1,).
+        Where the parts that are normalised begin, and the length of all, (parts + 1,).
     """
 
-    harmonics: int
+    counts: NDArray[np.int64]
+    factors: NDArray[np.int64]
     functions: NDArray[np.float32]
     tiles: NDArray[np.int64]
     row_starts: NDArray[np.int64]
@@ -90,31 +100,55 @@ def _multiply_series(
     return out.reshape(-1, *out.shape[2:])
 
 
-def _plane_functions(part: Product, grid: PatchGrid) -> list[dict[int, Array]]:
-    """For every plane, the spatial functions that it is multiplied by: {component: (W, W)}."""
-    values = attributes(grid, np.zeros_like(grid.x))  # relative_theta is now -phi
+class _Functions:
+    """Spatial functions, each kept once up to a factor."""
+
+    def __init__(self) -> None:
+        self.values: list[Array] = []
+        self._index: dict[bytes, int] = {}
+
+    def add(self, function: Array) -> tuple[int, float]:
+        """The number of a function, and the factor of the kept one."""
+        factor = float(function.flat[np.abs(function).argmax()])
+        kept = function / factor
+        index = self._index.setdefault(np.round(kept, 9).tobytes(), len(self.values))
+        if index == len(self.values):
+            self.values.append(kept)
+        return index, factor
+
+
+#: By plane: descriptor component, function, factor.
+Terms = dict[Plane, list[tuple[int, int, float]]]
+
+
+def _add_part(
+    part: Product, grid: PatchGrid, window: bool, start: int, functions: _Functions, terms: Terms
+) -> None:
+    """Write a product of kernels, whose components begin at ``start``, as planes and functions."""
+    values = positions(grid)
+    values |= {"theta": np.zeros_like(grid.x), "relative_theta": grid.phi}
     one = np.ones((1, 1, *grid.x.shape), np.complex128)
     angular = reduce(
-        _multiply_series, [_fourier_features(k, -values[name]) for name, k in part.angular], one
+        _multiply_series, [_fourier_features(k, values[name]) for name, k in part.angular], one
     )
-    space = grid.window[..., None]
+    space = (grid.window if window else np.ones_like(grid.x))[..., None]
     if part.spatial:
         space = space * Product(part.spatial).feature_map(values)
     harmonics = angular.shape[1] // 2
-    planes: list[dict[int, Array]] = []
+    explicit = list(all_of(*([(name, i) for i in range(k.dims)] for name, k in part.explicit)))
     for plane in range(2 * harmonics + 1):
         h = (plane + 1) // 2
         series = angular[:, harmonics + h]
         factor = series.imag * -2 if plane and plane % 2 == 0 else series.real * (2 if h else 1)
-        planes.append(
-            {
-                a * space.shape[-1] + s: factor[a] * space[..., s]
-                for a in range(len(factor))
-                if np.abs(factor[a]).max() > ROUNDING
-                for s in range(space.shape[-1])
-            }
-        )
-    return planes
+        gradient: Plane = (("theta", plane),) if part.weighted else ()
+        for a in np.flatnonzero(np.abs(factor).max(axis=(1, 2)) > ROUNDING):
+            for s in range(space.shape[-1]):
+                index, scale = functions.add(factor[a] * space[..., s])
+                for e, features in enumerate(explicit):
+                    component = (e * len(factor) + int(a)) * space.shape[-1] + s
+                    terms.setdefault((*features, *gradient), []).append(
+                        (start + component, index, scale)
+                    )
 
 
 def _fold_functions(functions: Array, parity: tuple[int, int]) -> Array:
@@ -138,61 +172,101 @@ def _basis(functions: Array) -> tuple[Array, Array]:
     return functions[pivots[:rank]], weights
 
 
+def _pairs(terms: Terms) -> list[tuple[Plane, Plane]]:
+    """Planes that meet the same functions, two by two; what is left over goes with itself."""
+    pairs: list[tuple[Plane, Plane]] = []
+    single: dict[tuple[int, ...], Plane] = {}
+    for plane in terms:
+        name, number = plane[-1]
+        if name == "theta" and number:
+            if number % 2:  # cos h and sin h
+                pairs.append((plane, (*plane[:-1], (name, number + 1))))
+            continue
+        met = tuple(sorted({index for _, index, _ in terms[plane]}))
+        if met in single:
+            pairs.append((single.pop(met), plane))
+        else:
+            single[met] = plane
+    return pairs + [(plane, plane) for plane in single.values()]
+
+
 @lru_cache(maxsize=32)
 def make_plan(parametrization: Parametrization, size: int) -> Plan:
-    """The plan for ``size``-px patches; kept for the next call.
+    """The plan for patches of ``size`` px after preparation; kept for the next call.
 
     Examples
     --------
     >>> from mkdesc.parametrization import CARTESIAN
-    >>> make_plan(CARTESIAN, 64).harmonics
-    3
+    >>> make_plan(CARTESIAN, 64).counts.tolist()
+    [7, 0, 0]
     """
-    grid = patch_grid(size)
+    grid, functions, terms = patch_grid(size), _Functions(), Terms()
     part_starts = np.cumsum([0, *(part.dims for part in parametrization.parts)])
-    per_plane: list[dict[int, Array]] = []
+    window = parametrization.preparation.window
     for part, start in zip(parametrization.parts, part_starts, strict=False):
-        for plane, met in enumerate(_plane_functions(part, grid)):
-            if plane == len(per_plane):
-                per_plane.append({})
-            per_plane[plane].update({int(start) + j: f for j, f in met.items()})
+        _add_part(part, grid, window, int(start), functions, terms)
+    for plane in list(terms):  # a cosine never comes without its sine
+        if plane[-1][0] == "theta" and plane[-1][1] % 2:
+            terms.setdefault((*plane[:-1], ("theta", plane[-1][1] + 1)), [])
 
+    planes = list(terms)
     rows: list[Array] = []  # functions, in padded groups of four
     tiles: list[tuple[int, int, int, int]] = []
     entries: list[tuple[int, int, float]] = []  # descriptor component, sum, coefficient
-    # cos h and sin h meet the same functions: they share a basis and the tiles.
-    for planes in [(0, 0), *((p, p + 1) for p in range(1, len(per_plane), TILE_PLANES))]:
-        components = [(p, j) for p in sorted(set(planes)) for j in per_plane[p]]
-        if not components:
-            continue
-        functions = np.stack([per_plane[p][j] for p, j in components])
+    shared: dict[tuple[tuple[int, ...], int], tuple[int, Array]] = {}
+    for pair in _pairs(terms):
+        met = tuple(sorted({index for plane in pair for _, index, _ in terms[plane]}))
+        place = {index: k for k, index in enumerate(met)}
         for which, parity in enumerate(PARITIES):
-            folded = _fold_functions(functions, parity)
-            present = np.flatnonzero(np.abs(folded).max(axis=1) > ROUNDING)
-            if not present.size:
-                continue
-            basis, weights = _basis(folded[present])
+            if (met, which) not in shared:
+                folded = _fold_functions(np.stack([functions.values[i] for i in met]), parity)
+                present = np.flatnonzero(np.abs(folded).max(axis=1) > ROUNDING)
+                weights = np.zeros((len(met), 0))
+                first_row = sum(map(len, rows))
+                if present.size:
+                    basis, found = _basis(folded[present])
+                    weights = np.zeros((len(met), len(basis)))
+                    weights[present] = found
+                    rows.append(np.pad(basis, [(0, -len(basis) % TILE_FUNCTIONS), (0, 0)]))
+                shared[met, which] = first_row, weights
+            first_row, weights = shared[met, which]
             first_tile = len(tiles)
-            for r in range(0, len(basis), TILE_FUNCTIONS):
-                tiles.append((*planes, which, sum(map(len, rows)) + r))
-            rows.append(np.pad(basis, [(0, -len(basis) % TILE_FUNCTIONS), (0, 0)]))
-            for k, r in np.argwhere(weights):
-                plane, component = components[present[k]]
-                tile, function = divmod(int(r), TILE_FUNCTIONS)
-                index = (first_tile + tile) * TILE_PLANES + planes.index(plane)
-                entries.append(
-                    (component, index * TILE_FUNCTIONS + function, float(weights[k, r]))
-                )
+            for r in range(0, weights.shape[1], TILE_FUNCTIONS):
+                tiles.append((planes.index(pair[0]), planes.index(pair[1]), which, first_row + r))
+            for plane in dict.fromkeys(pair):
+                for component, index, scale in terms[plane]:
+                    for column in np.flatnonzero(weights[place[index]]):
+                        tile, function = divmod(int(column), TILE_FUNCTIONS)
+                        place_in = (first_tile + tile) * TILE_PLANES + pair.index(plane)
+                        coefficient = scale * float(weights[place[index], column])
+                        entries.append(
+                            (component, place_in * TILE_FUNCTIONS + function, coefficient)
+                        )
 
     entries.sort()
     components_of, columns, coefficients = map(np.array, zip(*entries, strict=True))
     quarter = np.concatenate(rows)
+    counts, factors = _number(planes)
     return Plan(
-        harmonics=len(per_plane) // 2,
+        counts=counts,
+        factors=factors,
         functions=np.pad(quarter, [(0, 0), (0, -quarter.shape[1] % LANES)]).astype(np.float32),
         tiles=np.array(tiles, np.int64),
         row_starts=np.searchsorted(components_of, np.arange(parametrization.dims + 1)),
         columns=columns.astype(np.int64),
         coefficients=coefficients.astype(np.float32),
-        part_starts=part_starts.astype(np.int64),
+        part_starts=part_starts[[0, -1]] if parametrization.preparation.joint else part_starts,
     )
+
+
+def _number(planes: list[Plane]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many quantities of each kind there are, and their numbers in each plane."""
+    used = {quantity for plane in planes for quantity in plane}
+    gradient = 1 + max((i for name, i in used if name == "theta"), default=-1)
+    intensity = 2 if any(name == "intensity" for name, _ in used) else 0
+    shape = 9 if any(name == "shape" for name, _ in used) else 0
+    first = {"theta": 0, "intensity": gradient, "shape": gradient + intensity}
+    factors = np.full((len(planes), 2), -1, np.int64)
+    for row, plane in zip(factors, planes, strict=True):
+        row[: len(plane)] = [first[name] + i for name, i in plane]
+    return np.array([gradient, intensity, shape], np.int64), factors

@@ -7,26 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.gradients import EPSILON, angle, gradients, magnitude
-from mkdesc.parametrization import Parametrization, attributes
+from mkdesc.parametrization import Parametrization, Product, pixel_values
 from mkdesc.patches import nonfinite_error, plain_block
 from mkdesc.patchgrid import patch_grid
 from mkdesc.whitening import Projection
 
-__all__ = ["describe", "pixels"]
+__all__ = ["describe", "pixel_weights"]
 
 
-def pixels(
-    patch: NDArray[Any], scale: float = 1.0
-) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
-    """Attributes of the pixels of one patch (W, W), as angles, and their weights (W, W).
-
-    The weight is the window times the square root of the gradient magnitude.
-    """
-    grid = patch_grid(patch.shape[-1])
-    gx, gy = (scale * g for g in gradients(patch))
-    weight = grid.window * np.sqrt(magnitude(gx, gy) + EPSILON)
-    return attributes(grid, angle(gx, gy)), weight
+def pixel_weights(
+    values: dict[str, NDArray[np.float64]], part: Product, window: bool
+) -> NDArray[np.float64]:
+    """How much the pixels (S, S) count in a product: gradient magnitude and window, if so."""
+    weight = values["weight"] if part.weighted else np.ones_like(values["weight"])
+    return weight * patch_grid(len(weight)).window if window else weight
 
 
 def describe(
@@ -41,16 +35,19 @@ def describe(
     ``first`` is the index of the first patch, for error messages; ``n_threads`` is accepted
     for the sake of a common call and not used.
     """
+    preparation = parametrization.preparation
+    preparation.reduction(patches.shape[-1])  # refuses sizes that do not fit
     out = np.empty((len(patches), parametrization.dims), np.float32)
     for i in range(len(patches)):
         block, scale = plain_block(patches[i : i + 1], first + i)
         if not np.isfinite(block).all():
             raise nonfinite_error(first + i)
-        values, weight = pixels(block[0], scale)
+        values = pixel_values(preparation.prepare(block[0], scale), preparation)
         parts = []
         for part in parametrization.parts:
+            weight = pixel_weights(values, part, preparation.window)
             v = np.einsum("ij,ijd->d", weight, part.feature_map(values))
-            parts.append(v / np.linalg.norm(v))
+            parts.append(v if preparation.joint else v / np.linalg.norm(v))
         v = np.concatenate(parts)
         out[i] = v / np.linalg.norm(v)
     return out if projection is None else projection.apply(out)

@@ -10,20 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.parametrization import as_parametrization
+
 __all__ = ["SCHEMA", "Card", "fingerprint"]
 
 #: Number of the format; files of another number are refused.
 SCHEMA = 1
 
-#: How pixels become attributes and features in this version of the package. A model learned
-#: with anything else would silently describe something else, so every word must agree.
-CONVENTIONS = {
-    "smoothing": "gaussian, 5 taps, sigma 1.4 * patch_size / 64, border replicated",
-    "gradient": "left minus right, above minus below; sqrt(gx^2 + gy^2 + 1e-8)",
-    "weight": "sqrt(magnitude + 1e-8) * exp(-rho^2)",
-    "order": "gradient attributes, then positions as written; constant, cosines, sines",
-    "normalisation": "l2 of each part, l2 of the whole",
-}
+
+def conventions(parametrization: str) -> dict[str, str]:
+    """How pixels become features in this version of the package.
+
+    A model learned with anything else would silently describe something else, so every word of
+    this must agree with what its card says.
+
+    >>> conventions("polar")["smoothing"]
+    'gaussian, 5 taps, sigma 1.4 * patch_size / 64, border replicated'
+    """
+    return {
+        **as_parametrization(parametrization).preparation.facts(),
+        "order": "gradient attributes, then positions as written; constant, cosines, sines",
+    }
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,12 @@ class Card:
     learned_from: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     sha256: str = ""
-    conventions: dict[str, str] = field(default_factory=lambda: dict(CONVENTIONS))
+    conventions: dict[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        if not self.conventions:
+            object.__setattr__(self, "conventions", conventions(self.parametrization))
 
     def to_json(self) -> str:
         """The card as JSON text."""
@@ -77,14 +88,13 @@ class Card:
             value = values[name]
             if not isinstance(value, kinds[str(kind)]) or isinstance(value, bool):
                 raise ValueError(f"its card says {name} = {value!r}")
-        card = cls(**values)
-        for name, convention in CONVENTIONS.items():
-            if card.conventions.get(name) != convention:
+        theirs, ours = values["conventions"], conventions(values["parametrization"])
+        for name in sorted({*theirs, *ours}):
+            if theirs.get(name) != ours.get(name):
                 raise ValueError(
-                    f"its {name} is {card.conventions.get(name)!r}; this version has "
-                    f"{convention!r}"
+                    f"its {name} is {theirs.get(name)!r}; this version has {ours.get(name)!r}"
                 )
-        return card
+        return cls(**values)
 
     def lines(self) -> list[str]:
         """The card for reading, one fact a line."""

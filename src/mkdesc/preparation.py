@@ -1,0 +1,136 @@
+"""How a patch is prepared before its pixels are looked at: size, smoothing, contrast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PAPER", "PREPARATIONS", "STANDARD", "Preparation"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What happens to a patch first, and how its pixels are weighted and sums normalised.
+
+    Attributes
+    ----------
+    name
+        How it is called in text and in model files.
+    side
+        Larger patches, whose side must be a multiple of this, are reduced to it by means over
+        squares; None: they are not.
+    sigma
+        Of the Gaussian, in pixels of a 64-px patch if ``side`` is None, of the reduced one if not.
+    reach
+        The Gaussian has ``2 * reach + 1`` taps; the border is replicated.
+    standardise
+        Whether the mean is then subtracted and the standard deviation divided by, so that
+        brightness and contrast are gone.
+    softening
+        Added to the standard deviation, in units of the type's maximum.
+    epsilon_square, epsilon
+        The gradient magnitude is ``sqrt(gx^2 + gy^2 + epsilon_square)``, the weight of a pixel
+        ``sqrt(magnitude + epsilon)``.
+    window
+        Whether central pixels weigh more, by ``exp(-rho^2)``.
+    joint
+        Whether the parts of a descriptor are normalised together instead of one by one.
+    """
+
+    name: str
+    side: int | None
+    sigma: float
+    reach: int
+    standardise: bool
+    softening: float
+    epsilon_square: float
+    epsilon: float
+    window: bool
+    joint: bool
+
+    def reduction(self, size: int) -> int:
+        """By which factor patches of ``size`` px are reduced."""
+        if self.side is None:
+            return 1
+        if size % self.side:
+            raise ValueError(
+                f"patch_size: the preparation {self.name!r} takes multiples of {self.side} px, "
+                f"got {size}"
+            )
+        return size // self.side
+
+    def facts(self) -> dict[str, str]:
+        """What a model file must remember of it."""
+        sigma = f"{self.sigma} * patch_size / 64" if self.side is None else f"{self.sigma}"
+        root = f"sqrt(gx^2 + gy^2 + {self.epsilon_square:g})"
+        weight = f"sqrt(magnitude + {self.epsilon:g})" if self.epsilon else "sqrt(magnitude)"
+        facts = {
+            "smoothing": f"gaussian, {2 * self.reach + 1} taps, sigma {sigma}, border replicated",
+            "gradient": f"left minus right, above minus below; {root.replace('e-0', 'e-')}",
+            "weight": weight.replace("e-0", "e-") + (" * exp(-rho^2)" if self.window else ""),
+            "normalisation": "l2 of the whole"
+            if self.joint
+            else "l2 of each part, l2 of the whole",
+        }
+        if self.side is not None:
+            facts["reduction"] = f"to {self.side} px by means"
+        if self.standardise:
+            facts["contrast"] = f"mean 0, divided by standard deviation + {self.softening:g}"
+        return facts
+
+    def taps(self, size: int) -> Array:
+        """Half of the Gaussian (centre, 1 px, ...), for patches of ``size`` px, (reach + 1,).
+
+        >>> bool(np.isclose(PAPER.taps(64) @ [1, 2, 2], 1))
+        True
+        """
+        sigma = self.sigma * size / 64 if self.side is None else self.sigma
+        taps = np.exp(-(np.arange(self.reach + 1.0) ** 2) / (2 * sigma**2))
+        half: Array = taps / (2 * taps.sum() - taps[0])
+        return half
+
+    def prepare(self, patches: NDArray[np.generic], scale: float = 1.0) -> Array:
+        """Prepare ``scale * patches`` (..., W, W): (..., S, S).
+
+        >>> PAPER.prepare(np.full((1, 8, 8), 255), 1 / 255).shape
+        (1, 8, 8)
+        >>> STANDARD.prepare(np.arange(64.0 * 64).reshape(64, 64)).std().round(3)
+        np.float64(1.0)
+        """
+        size = patches.shape[-1]
+        factor = self.reduction(size)
+        image = np.asarray(patches, np.float64)
+        if factor > 1:
+            blocks = (size // factor, factor, size // factor, factor)
+            image = image.reshape(*image.shape[:-2], *blocks).mean(axis=(-3, -1))
+        taps = self.taps(size)
+        image = _smooth_rows(_smooth_rows(image, taps).swapaxes(-1, -2), taps).swapaxes(-1, -2)
+        if not self.standardise:
+            return image * scale
+        image = image - image.mean(axis=(-2, -1), keepdims=True)
+        deviation = np.sqrt((image**2).mean(axis=(-2, -1), keepdims=True))
+        return image * scale / (deviation * scale + self.softening)
+
+
+def _smooth_rows(image: Array, taps: Array) -> Array:
+    """Smooth (..., W, W) along its last axis, the border replicated."""
+    reach, size = len(taps) - 1, image.shape[-1]
+    padded = np.pad(image, [(0, 0)] * (image.ndim - 1) + [(reach, reach)], mode="edge")
+    smooth = taps[0] * image
+    for k in range(1, reach + 1):
+        # Equal taps are added first: a symmetric neighbourhood has a gradient of exactly 0.
+        left, right = padded[..., reach - k :], padded[..., reach + k :]
+        smooth += taps[k] * (left[..., :size] + right[..., :size])
+    return smooth
+
+
+#: As in the authors' code. (The paper does not mention the smoothing; published models need it.)
+PAPER = Preparation("paper", None, 1.4, 2, False, 0.0, 1e-8, 1e-8, window=True, joint=False)
+#: Of the extended descriptor: 32 px, contrast and brightness removed, all pixels equal.
+STANDARD = Preparation("standard", 32, 1.5, 4, True, 1e-3, 1e-4, 0.0, window=False, joint=True)
+
+PREPARATIONS = {preparation.name: preparation for preparation in (PAPER, STANDARD)}
