@@ -33,6 +33,8 @@ models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64
 	$(LEARN) -o $(MODELS)/polar.safetensors --parametrization polar
 	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32
+	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4
+	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64
 
 clean:
 	rm -rf .venv
