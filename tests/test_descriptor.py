@@ -165,6 +165,7 @@ def test_whitening_of_another_descriptor_is_refused(whitening, patches):
         ({"patch_size": 16.5}, "patch_size"),
         ({"backend": "gpu"}, "backend: expected one of cpu, reference, got 'gpu'"),
         ({"n_threads": 0}, "n_threads: expected an integer >= 1"),
+        ({"output": "int4"}, "output: expected one of float32, int8, got 'int4'"),
         ({"whitening": 3}, "whitening: expected a Whitening or None"),
         ({"parametrization": "spiral"}, "cannot read 'spiral'"),
     ],
@@ -214,3 +215,15 @@ def test_describe_uses_the_default_model(rng):
     with pytest.raises(ValueError, match="got 40 x 40; resize=True"):
         mkdesc.describe(patches[:, :40, :40])
     assert mkdesc.describe(patches[:, :40, :40], resize=True).shape == (4, 128)
+
+
+def test_int8_keeps_what_matters(shared):
+    golden = np.load(shared / "golden/mkd_pytorch_64px.npz")["patches"][:-3]
+    mkd = load_model("extended")
+    floats = mkd.transform(golden)
+    bytes_ = mkd.set_params(output="int8").transform(golden)
+    assert bytes_.dtype == np.int8
+    rounded = bytes_.astype(np.float32)
+    rounded /= np.linalg.norm(rounded, axis=1, keepdims=True)
+    assert np.abs(rounded @ rounded.T - floats @ floats.T).max() < 0.01
+    assert mkd.transform(np.empty((0, 64, 64))).shape == (0, 128)
