@@ -1,0 +1,25 @@
+"""Named descriptors: ours, OpenCV's, kornia's, files of others, and any Python callable."""
+
+from __future__ import annotations
+
+from mkdesc.evaluation.descriptors.base import (
+    CsvDescriptor,
+    Descriptor,
+    LearnedDescriptor,
+    PatchDescriptor,
+)
+from mkdesc.evaluation.descriptors.registry import (
+    get_descriptor,
+    get_descriptors,
+    named_descriptors,
+)
+
+__all__ = [
+    "CsvDescriptor",
+    "Descriptor",
+    "LearnedDescriptor",
+    "PatchDescriptor",
+    "get_descriptor",
+    "get_descriptors",
+    "named_descriptors",
+]
