@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc.evaluation.descriptors.base import CsvDescriptor, PatchDescriptor, file_name
 from mkdesc.evaluation.distances import as_descriptors
+from mkdesc.evaluation.tables import short_names
 from mkdesc.files import atomic_path
 from mkdesc.statistics import Statistics
 
@@ -64,7 +66,7 @@ class DescriptorCache:
 
         def described() -> Iterator[Vectors]:
             done = 0
-            for patches in blocks():
+            for patches in _ahead(blocks()):
                 name = f"{descriptor.name}: descriptors of {part} from {done}"
                 yield as_descriptors(descriptor.describe(patches), len(patches), name)
                 done += len(patches)
@@ -81,7 +83,8 @@ class DescriptorCache:
         """The same for descriptors that come as such, in blocks of rows."""
         file = self._file(descriptor, f"{part}.npy")
         if not file.exists():
-            self._write(file, f"{descriptor.name}, {part}", count, blocks())
+            what = f"{short_names([descriptor.name])[descriptor.name]}, {part}"
+            self._write(file, what, count, blocks())
         rows: Vectors = np.load(file, mmap_mode="r", allow_pickle=False)
         if len(rows) != count:
             raise ValueError(
@@ -136,3 +139,12 @@ class DescriptorCache:
         folder = self.folder / file_name(descriptor.name)
         folder.mkdir(parents=True, exist_ok=True)
         return folder / name
+
+
+def _ahead(blocks: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """The blocks, each read from disk and decoded while the one before it is described."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block

@@ -26,10 +26,10 @@ from mkdesc.datasets.hpatches_tasks import (
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.evaluation.cache import DescriptorCache, Progress
 from mkdesc.evaluation.descriptors import (
-    CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
-    PatchDescriptor,
+    ProjectedDescriptor,
+    base_of,
     get_descriptor,
     get_descriptors,
 )
@@ -246,18 +246,14 @@ def _describe(
     cache: DescriptorCache, dataset: HPatches, split: Split, entry: _Entry
 ) -> tuple[_Described, int]:
     """Descriptors of the test sequences, and their length."""
-    one = entry.descriptor
-    base: PatchDescriptor | CsvDescriptor
-    projection = None
+    one, base = entry.descriptor, base_of(entry.descriptor)
+    projection = one.projection if isinstance(one, ProjectedDescriptor) else None
     if isinstance(one, LearnedDescriptor):
-        base = one.base
         if entry.training is None:
             statistics = sequence_statistics(cache, base, dataset, split.name, split.train)
         else:
             statistics = subset_statistics(cache, base, Subset(entry.training))
         projection = learn(one, statistics)
-    else:
-        base = one
     described = _Described(
         lambda name, image: sequence_rows(cache, base, dataset, name, image),
         split.test,

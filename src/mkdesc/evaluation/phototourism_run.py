@@ -6,7 +6,7 @@ The paper's Table 1 is what :func:`run_phototourism` gives when no descriptors a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 import mkdesc
 from mkdesc.datasets.phototourism import Pairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache, Progress
-from mkdesc.evaluation.descriptors import Descriptor, LearnedDescriptor, get_descriptors
-from mkdesc.evaluation.descriptors.base import CsvDescriptor, PatchDescriptor
+from mkdesc.evaluation.descriptors import (
+    CsvDescriptor,
+    Descriptor,
+    LearnedDescriptor,
+    PatchDescriptor,
+    ProjectedDescriptor,
+    base_of,
+    get_descriptors,
+)
 from mkdesc.evaluation.distances import pair_distances
 from mkdesc.evaluation.metrics import roc_curve
 from mkdesc.evaluation.phototourism import evaluate_revisited, score_pairs
@@ -156,20 +163,22 @@ def _all_scores(
         score, needed = _protocol(subsets[test], protocol, public_code)
         gather = _gatherer(cache, subsets[test], needed)
         for one in chosen:
-            plain: Scores | None = None
-            for case in cases:
-                train = case[1]
-                if case[0] != test:
+            values = gather(base_of(one))
+            trains = [train for tested, train in cases if tested == test]
+            if not isinstance(one, LearnedDescriptor):
+                if isinstance(one, ProjectedDescriptor):
+                    values = one.projection.apply(values)
+                same = score(values)  # whatever the training subset
+                yield from ((one.name, (test, train), same) for train in trains)
+                continue
+            for train in trains:
+                if train is None:
                     continue
-                if isinstance(one, LearnedDescriptor) and train is not None:
-                    key = (one.name, train)
-                    if key not in projections:
-                        statistics = subset_statistics(cache, one.base, subsets[train])
-                        projections[key] = learn(one, statistics)
-                    yield one.name, case, score(projections[key].apply(gather(one.base)))
-                elif not isinstance(one, LearnedDescriptor):
-                    plain = score(gather(one)) if plain is None else plain
-                    yield one.name, case, plain
+                key = (one.name, train)
+                if key not in projections:
+                    statistics = subset_statistics(cache, one.base, subsets[train])
+                    projections[key] = learn(one, statistics)
+                yield one.name, (test, train), score(projections[key].apply(values))
 
 
 def _gatherer(
@@ -231,9 +240,7 @@ def _results(
     rows = []
     for name, scores in details.items():
         values = [scores[case]["score"] for case in cases]
-        known = [published.get(name, {}).get(case) for case in cases]  # type: ignore[call-overload]
-        mean = float(np.mean(known)) if None not in known else None
-        beside = (None, mean, *known) if any(one is not None for one in known) else ()
+        beside = _beside(published.get(name, {}), cases)
         dims = scores[cases[0]]["dims"]
         rows.append(Row(labels[name], (dims, float(np.mean(values)), *values), beside))
     if protocol == "fpr95":
@@ -254,6 +261,18 @@ def _results(
         for name, scores in details.items()
     }
     return Results("phototourism", (table,), plain, tuple(plots))
+
+
+def _beside(
+    published: Mapping[tuple[str, str], float], cases: Sequence[Case]
+) -> tuple[float | None, ...]:
+    """Published values for the columns D, mean, and the cases; nothing if there are none."""
+    known = [None if train is None else published.get((test, train)) for test, train in cases]
+    numbers = [one for one in known if one is not None]
+    if not numbers:
+        return ()
+    mean = float(np.mean(numbers)) if len(numbers) == len(published) == len(known) else None
+    return (None, mean, *known)
 
 
 def _bars(

@@ -1,7 +1,7 @@
 """Numbers that others published, to stand beside ours. In per cent, all of them.
 
-From A. Mukundan, G. Tolias, O. Chum, "Multiple-Kernel Local-Patch Descriptor", BMVC 2017, Tables 1,
-2 and 4 (where it cites the HPatches article, CVPR 2017, for the rivals); and from the pages of
+From A. Mukundan, G. Tolias, O. Chum, "Multiple-Kernel Local-Patch Descriptor", BMVC 2017, Tables
+1, 2 and 4 (where it cites the HPatches article, CVPR 2017, for the rivals); and from the pages of
 "UBC Phototour Revisited" (D. Mishkin, 2020).
 """
 

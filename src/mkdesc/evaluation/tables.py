@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["Row", "Table", "short_names"]
 
 #: What stands for a value that there is none of.
-NOTHING = "–"
+NOTHING = "-"
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> short_names(["tfeat:weights/tfeat-liberty.safetensors+lw", "rootsift"])
-    {'tfeat:weights/tfeat-liberty.safetensors+lw': 'tfeat:tfeat-liberty+lw', 'rootsift': 'rootsift'}
+    >>> short_names(["tfeat:weights/liberty.safetensors+lw", "rootsift"])
+    {'tfeat:weights/liberty.safetensors+lw': 'tfeat:liberty+lw', 'rootsift': 'rootsift'}
     """
     whole = list(names)
     short = [re.sub(r"[^:]*[/\\]", "", name).replace(".safetensors", "") for name in whole]

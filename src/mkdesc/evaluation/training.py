@@ -37,7 +37,10 @@ def subset_rows(cache: DescriptorCache, base: Base, subset: Subset) -> Vectors:
     """Descriptors (N, D) of all patches of a Phototourism subset."""
     if isinstance(base, CsvDescriptor):
         raise ValueError(f"{base.name}: CSV files are for HPatches, not for Phototourism")
-    blocks = (lambda: (patches for _, patches in subset.blocks()))  # fmt: skip
+
+    def blocks() -> Iterator[NDArray[np.uint8]]:
+        return (patches for _, patches in subset.blocks())
+
     return cache.rows(base, subset.name, len(subset), blocks)
 
 
@@ -57,8 +60,11 @@ def sequence_rows(
 
         rows = cache.keep(base, name, len(IMAGES) * count, files)
     else:
-        blocks = (lambda: (patches for _, patches in sequence.images()))  # fmt: skip
-        rows = cache.rows(base, name, len(IMAGES) * count, blocks)
+
+        def strips() -> Iterator[NDArray[np.uint8]]:
+            return (patches for _, patches in sequence.images())
+
+        rows = cache.rows(base, name, len(IMAGES) * count, strips)
     if image is None:
         return rows
     place = IMAGES.index(image)

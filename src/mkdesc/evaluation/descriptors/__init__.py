@@ -7,6 +7,8 @@ from mkdesc.evaluation.descriptors.base import (
     Descriptor,
     LearnedDescriptor,
     PatchDescriptor,
+    ProjectedDescriptor,
+    base_of,
 )
 from mkdesc.evaluation.descriptors.registry import (
     get_descriptor,
@@ -19,6 +21,8 @@ __all__ = [
     "Descriptor",
     "LearnedDescriptor",
     "PatchDescriptor",
+    "ProjectedDescriptor",
+    "base_of",
     "get_descriptor",
     "get_descriptors",
     "named_descriptors",

@@ -12,11 +12,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc.whitening import Projection
+
 __all__ = [
     "CsvDescriptor",
     "Descriptor",
     "LearnedDescriptor",
     "PatchDescriptor",
+    "ProjectedDescriptor",
+    "base_of",
     "file_hash",
     "file_name",
 ]
@@ -47,6 +51,32 @@ class PatchDescriptor:
     identity: dict[str, str] = field(default_factory=dict)
     whole: PatchDescriptor | None = None
     columns: tuple[int, int | None] = (0, None)
+
+
+@dataclass(frozen=True)
+class ProjectedDescriptor:
+    """A descriptor with a whitening that was learned before: a model.
+
+    The benchmarks describe its base once for all models that share it.
+
+    Attributes
+    ----------
+    name
+        What it was asked for by.
+    base, projection
+        What is whitened, and how.
+    identity
+        As in :class:`PatchDescriptor`.
+    """
+
+    name: str
+    base: PatchDescriptor
+    projection: Projection
+    identity: dict[str, str] = field(default_factory=dict)
+
+    def describe(self, patches: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Describe patches (N, W, W)."""
+        return self.projection.apply(np.asarray(self.base.describe(patches)))
 
 
 @dataclass(frozen=True)
@@ -97,7 +127,14 @@ class CsvDescriptor:
         return {}
 
 
-Descriptor = PatchDescriptor | LearnedDescriptor | CsvDescriptor
+Descriptor = PatchDescriptor | ProjectedDescriptor | LearnedDescriptor | CsvDescriptor
+
+
+def base_of(descriptor: Descriptor) -> PatchDescriptor | CsvDescriptor:
+    """What is kept on disk of a descriptor: the descriptor itself, or what it whitens."""
+    if isinstance(descriptor, (ProjectedDescriptor, LearnedDescriptor)):
+        return descriptor.base
+    return descriptor
 
 
 def file_hash(path: str | Path) -> str:

@@ -36,12 +36,14 @@ from mkdesc.evaluation.descriptors.base import (
     Descriptor,
     LearnedDescriptor,
     PatchDescriptor,
+    ProjectedDescriptor,
     file_hash,
 )
 from mkdesc.evaluation.descriptors.tfeat import TFeat
 from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.models import bundled_models, load_model, read_card
-from mkdesc.whitening import METHODS
+from mkdesc.parametrization import as_parametrization
+from mkdesc.whitening import METHODS, Whitening
 
 __all__ = ["get_descriptor", "get_descriptors", "named_descriptors"]
 
@@ -108,13 +110,13 @@ def get_descriptor(wanted: str | Descriptor | Callable[..., Any]) -> Descriptor:
     base, plus, method = wanted.rpartition("+")
     if plus and method in LEARNED:
         found = get_descriptor(base)
-        if isinstance(found, LearnedDescriptor):
+        if isinstance(found, (LearnedDescriptor, ProjectedDescriptor)):
             raise ValueError(f"descriptor {wanted!r}: expected one whitening, got two")
         return LearnedDescriptor(wanted, found, method)
     return _fixed(wanted)
 
 
-def _fixed(name: str) -> PatchDescriptor | CsvDescriptor:
+def _fixed(name: str) -> PatchDescriptor | ProjectedDescriptor | CsvDescriptor:
     if name in _RAW:
         return _raw(name)
     if name in ("opencv-sift", "rootsift"):
@@ -133,7 +135,9 @@ def _fixed(name: str) -> PatchDescriptor | CsvDescriptor:
         return _kornia(name, kind, rest)
     if kind == "csv":
         if not Path(rest).is_dir():
-            raise ValueError(f"descriptor {name!r}: expected csv:FOLDER with a folder of CSV files")
+            raise ValueError(
+                f"descriptor {name!r}: expected csv:FOLDER with a folder of CSV files"
+            )
         return CsvDescriptor(name, Path(rest))
     return _model(name)
 
@@ -164,7 +168,7 @@ def _kornia(name: str, kind: str, rest: str) -> PatchDescriptor:
     return PatchDescriptor(name, describe, identity)
 
 
-def _model(name: str) -> PatchDescriptor:
+def _model(name: str) -> ProjectedDescriptor:
     """A bundled model, a model file, or a file of several models with a choice from it."""
     if name in bundled_models() or Path(name).is_file():
         mkd, identity = load_model(name), {"sha256": read_card(name).sha256}
@@ -177,5 +181,16 @@ def _model(name: str) -> PatchDescriptor:
                 "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
             )
         mkd = load_model(file, set=choice[0], method=choice[1])
-        identity = {"sha256": file_hash(file)}
-    return PatchDescriptor(name, mkd.set_params(resize=True).transform, identity)
+        identity = {"sha256": file_hash(file), "whitening": ":".join(choice)}
+    if not isinstance(mkd.whitening, Whitening):
+        raise ValueError(f"{name}: a model without whitening")
+    return ProjectedDescriptor(name, _base(mkd), mkd.whitening.projection_, identity)
+
+
+def _base(mkd: MKD) -> PatchDescriptor:
+    """The raw descriptor of a model, by the same name for all models that share it."""
+    kernels = str(as_parametrization(mkd.parametrization))
+    if kernels == str(as_parametrization(_RAW["mkd-raw"])) and mkd.patch_size == PATCH_SIZE:
+        return _raw("mkd-raw")
+    raw = MKD(mkd.parametrization, mkd.patch_size, resize=True)
+    return PatchDescriptor(f"mkd {kernels} {mkd.patch_size} px", raw.transform)
