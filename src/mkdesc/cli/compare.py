@@ -28,4 +28,4 @@ def command(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         for name in save_results(output, results):
-            console.print(f"written: {output / name}", highlight=False)
+            console.print(f"written: {output / name}", highlight=False, soft_wrap=True)

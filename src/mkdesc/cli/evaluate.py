@@ -76,9 +76,11 @@ def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
     if output is None:
         return
-    console.print(f"written: {output}", highlight=False)
+    console.print(f"written: {output}", highlight=False, soft_wrap=True)
     if not can_plot():
-        console.print("without plots, which need matplotlib: pip install 'mkdesc[plots]'")
+        console.print(
+            "without plots, which need matplotlib: pip install 'mkdesc[plots]'", markup=False
+        )
 
 
 @app.command("phototourism")

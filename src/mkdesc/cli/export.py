@@ -52,4 +52,4 @@ def _hpatches_csv(
                     rows = as_descriptors(found.describe(patches), len(patches), what)
                     write_csv(folder, sequence.name, image, rows)
                 bar.advance(task)
-    console.print(f"{folder}: {len(dataset)} sequences", highlight=False)
+    console.print(f"{folder}: {len(dataset)} sequences", highlight=False, soft_wrap=True)

@@ -27,6 +27,7 @@ def command(
         int | None, typer.Option(help="Patches per sequence, the strongest; default: all.")
     ] = None,
     side: Annotated[float, typer.Option(help="Side of a patch in units of sigma.")] = SIDE,
+    min_sigma: Annotated[float, typer.Option(help="Leave out smaller keypoints, pixels.")] = 1.6,
     detector: Annotated[str, typer.Option(help="What finds the keypoints.")] = "sift",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Make sequences again that are there already.")
@@ -49,13 +50,16 @@ def command(
                     seed,
                     max_patches=max_patches,
                     side=side,
+                    min_sigma=min_sigma,
                     detector=detector,
                     overwrite=overwrite,
                 )
                 made += 1
             bar.advance(task)
     for name in names:
-        console.print(f"{name}: {len(Sequence(output / name))} patches", highlight=False)
+        console.print(
+            f"{name}: {len(Sequence(output / name))} patches", highlight=False, soft_wrap=True
+        )
     kept = len(names) - made
     there = f", {kept} were there already" if kept else ""
-    console.print(f"{output}: {made} sequences made{there}", highlight=False)
+    console.print(f"{output}: {made} sequences made{there}", highlight=False, soft_wrap=True)

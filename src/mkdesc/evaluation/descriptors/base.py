@@ -151,7 +151,7 @@ def file_name(name: str) -> str:
     >>> file_name("opencv-sift")
     'opencv-sift'
     >>> file_name("models/mine.safetensors")
-    'mine.safetensors-e6da0cfe'
+    'mine.safetensors-82d42e7a'
     """
     plain = re.sub(r"[^\w.+-]+", "_", re.sub(r"[^:]*[/\\]", "", name))
     return plain if plain == name else f"{plain}-{zlib.crc32(name.encode()):08x}"
