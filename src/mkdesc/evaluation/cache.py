@@ -46,6 +46,10 @@ class DescriptorCache:
         self.folder = folder
         self._progress = progress
 
+    def within(self, name: str) -> DescriptorCache:
+        """A cache in a folder of this one's."""
+        return DescriptorCache(self.folder / name, self._progress)
+
     def rows(self, descriptor: PatchDescriptor, part: str, count: int, blocks: Blocks) -> Vectors:
         """Descriptors of a part of the data, from the file if it is there.
 

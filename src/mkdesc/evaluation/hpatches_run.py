@@ -6,23 +6,13 @@ The paper's Tables 2 and 4 are in :mod:`mkdesc.evaluation.hpatches_tables`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import mkdesc
-from mkdesc.datasets.hpatches import IMAGES, HPatches, Split
-from mkdesc.datasets.hpatches_tasks import (
-    draw_retrieval,
-    draw_verification,
-    read_retrieval,
-    read_verification,
-    textured_patches,
-)
+from mkdesc.datasets.hpatches import HPatches, Split
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.evaluation.cache import DescriptorCache, Progress
 from mkdesc.evaluation.descriptors import (
@@ -34,11 +24,10 @@ from mkdesc.evaluation.descriptors import (
     get_descriptors,
 )
 from mkdesc.evaluation.hpatches_result import TaskResult
+from mkdesc.evaluation.hpatches_runner import DescribedSequences, TaskRunner
 from mkdesc.evaluation.hpatches_tables import hpatches_results
-from mkdesc.evaluation.matching import matching
 from mkdesc.evaluation.phototourism_run import subset_fingerprint
 from mkdesc.evaluation.published import PAPER_ROWS, TASKS
-from mkdesc.evaluation.retrieval import retrieval
 from mkdesc.evaluation.runs import Results, open_run, save_results
 from mkdesc.evaluation.tables import short_names
 from mkdesc.evaluation.training import (
@@ -47,16 +36,9 @@ from mkdesc.evaluation.training import (
     sequence_statistics,
     subset_statistics,
 )
-from mkdesc.evaluation.verification import verification
 from mkdesc.models import bundled_models
-from mkdesc.whitening import Projection
 
 __all__ = ["default_descriptors", "run_hpatches"]
-
-#: Points of the curves that are kept.
-POINTS = 200
-
-Vectors = NDArray[np.float32]
 
 
 def default_descriptors() -> list[str]:
@@ -71,28 +53,6 @@ class _Entry:
     label: str
     descriptor: Descriptor
     training: Path | None = None
-
-
-class _Described(Mapping[tuple[str, str], Vectors]):
-    """Descriptors by sequence and image, from the cache, projected when they are asked for."""
-
-    def __init__(
-        self,
-        rows: Callable[[str, str], Vectors],
-        names: Sequence[str],
-        projection: Projection | None,
-    ) -> None:
-        self._rows, self._names, self._projection = rows, names, projection
-
-    def __getitem__(self, key: tuple[str, str]) -> Vectors:
-        rows = self._rows(*key)
-        return rows if self._projection is None else self._projection.apply(rows)
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return ((name, image) for name in self._names for image in IMAGES)
-
-    def __len__(self) -> int:
-        return len(self._names) * len(IMAGES)
 
 
 def run_hpatches(
@@ -159,7 +119,7 @@ def run_hpatches(
     }
     with open_run(output, config) as folder:
         cache = DescriptorCache(folder, progress)
-        runner = _Tasks(dataset, chosen, tasks, tasks_dir, seed, progress)
+        runner = TaskRunner(dataset, chosen, tasks, tasks_dir, seed, progress)
         found: dict[str, dict[str, TaskResult]] = {}
         dims: dict[str, int] = {}
         for entry in entries:
@@ -244,7 +204,7 @@ def _lists_hash(folder: Path, split: str) -> str:
 
 def _describe(
     cache: DescriptorCache, dataset: HPatches, split: Split, entry: _Entry
-) -> tuple[_Described, int]:
+) -> tuple[DescribedSequences, int]:
     """Descriptors of the test sequences, and their length."""
     one, base = entry.descriptor, base_of(entry.descriptor)
     projection = one.projection if isinstance(one, ProjectedDescriptor) else None
@@ -252,9 +212,11 @@ def _describe(
         if entry.training is None:
             statistics = sequence_statistics(cache, base, dataset, split.name, split.train)
         else:
-            statistics = subset_statistics(cache, base, Subset(entry.training))
+            # In a folder of its own: a subset may be named like a sequence.
+            apart = cache.within("train-on")
+            statistics = subset_statistics(apart, base, Subset(entry.training))
         projection = learn(one, statistics)
-    described = _Described(
+    described = DescribedSequences(
         lambda name, image: sequence_rows(cache, base, dataset, name, image),
         split.test,
         projection,
@@ -263,59 +225,3 @@ def _describe(
     for name in split.test[1:]:
         described[name, "ref"]  # describes the sequence, with progress, before the tasks begin
     return described, first.shape[1]
-
-
-class _Tasks:
-    """The tasks of a split, ready to run on any descriptor."""
-
-    def __init__(
-        self,
-        dataset: HPatches,
-        split: Split,
-        tasks: Sequence[str],
-        tasks_dir: str | Path | None,
-        seed: int,
-        progress: Progress | None,
-    ) -> None:
-        self._names, self._progress = split.test, progress
-        self._pairs = self._lists = None
-        self._matching = "matching" in tasks
-        counts = dataset.counts(split.test)
-        if "verification" in tasks:
-            self._pairs = (
-                draw_verification(counts, seed)
-                if tasks_dir is None
-                else read_verification(tasks_dir, split.name, counts)
-            )
-        if "retrieval" in tasks:
-            self._lists = (
-                draw_retrieval(textured_patches(dataset, split.test), seed)
-                if tasks_dir is None
-                else read_retrieval(tasks_dir, split.name, counts)
-            )
-
-    def run(self, described: _Described, label: str) -> dict[str, TaskResult]:
-        """Results by task."""
-        found = {}
-        if self._pairs is not None:
-            found["verification"] = verification(described, self._pairs, POINTS)
-            self._told(f"{label}: verification", 1)("")
-        if self._matching:
-            told = self._told(f"{label}: matching", len(self._names))
-            found["matching"] = matching(described, self._names, told)
-        if self._lists is not None:
-            total = len(np.unique(self._lists.queries[:, 0]))
-            told = self._told(f"{label}: retrieval", total)
-            found["retrieval"] = retrieval(described, self._lists, progress=told)
-        return found
-
-    def _told(self, what: str, total: int) -> Callable[[str], None]:
-        done = 0
-
-        def tell(_: str) -> None:
-            nonlocal done
-            done += 1
-            if self._progress is not None:
-                self._progress(what, done, total)
-
-        return tell

@@ -123,8 +123,11 @@ class CsvDescriptor:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Nothing but the name: the files are not read for it."""
-        return {}
+        """Names and sizes of the files; their content is not read for it."""
+        digest = hashlib.sha256()
+        for file in sorted(self.folder.glob("*/*.csv")):
+            digest.update(f"{file.parent.name}/{file.name} {file.stat().st_size}\n".encode())
+        return {"files": digest.hexdigest()[:16]}
 
 
 Descriptor = PatchDescriptor | ProjectedDescriptor | LearnedDescriptor | CsvDescriptor

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mkdesc.descriptor import available_threads
 from mkdesc.images.reading import opencv
 
-__all__ = ["CONTRIB", "describe_contrib", "describe_sift", "root"]
+__all__ = ["CONTRIB", "contrib", "describe_contrib", "describe_sift", "root"]
 
 #: Side of SIFT's square in units of OpenCV's KeyPoint.size, which is 2 sigma: 12 sigma.
 SIFT_SIDE = 6.0
@@ -63,7 +63,8 @@ CONTRIB: dict[str, Callable[[Any, int], tuple[Any, float]]] = {
 }
 
 
-def _contrib() -> Any:
+def contrib() -> Any:
+    """The cv2 module of opencv-contrib, or an ImportError that says how to get it."""
     cv2 = opencv()
     if not hasattr(cv2, "xfeatures2d") or not hasattr(cv2.xfeatures2d, "VGG_create"):
         raise ImportError(
@@ -150,7 +151,7 @@ def describe_contrib(name: str, patches: Patches) -> Vectors:
     patches
         (N, W, W).
     """
-    found = _each(patches, CONTRIB[name], _contrib(), PADDING)
+    found = _each(patches, CONTRIB[name], contrib(), PADDING)
     if found.dtype == np.uint8:
         found = np.unpackbits(found, axis=1)
     return np.asarray(found, np.float32)

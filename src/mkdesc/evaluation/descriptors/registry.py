@@ -124,6 +124,7 @@ def _fixed(name: str) -> PatchDescriptor | ProjectedDescriptor | CsvDescriptor:
         describe = sift if name == "opencv-sift" else lambda patches: opencv.root(sift(patches))
         return PatchDescriptor(name, describe, _opencv_version())
     if name in opencv.CONTRIB:
+        opencv.contrib()  # says now, not after hours, that it is not there
         describe = partial(opencv.describe_contrib, name)
         return PatchDescriptor(name, describe, _opencv_version())
     kind, _, rest = name.partition(":")
