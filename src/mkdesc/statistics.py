@@ -151,6 +151,25 @@ class Statistics:
             setattr(both, name, getattr(self, name) + getattr(other, name))
         return both
 
+    def columns(self, start: int, stop: int | None = None) -> Statistics:
+        """What these statistics are for some columns of the descriptors alone.
+
+        Examples
+        --------
+        >>> X = np.arange(12.0).reshape(4, 3)
+        >>> part = Statistics(3).update(X).columns(1, 3)
+        >>> bool((part.covariance == Statistics(2).update(X[:, 1:]).covariance).all())
+        True
+        """
+        which = slice(start, stop)
+        part = Statistics(len(self.total[which]))
+        part.n, part.n_pairs = self.n, self.n_pairs
+        part.total = self.total[which]
+        part.squares, part.differences = (
+            np.ascontiguousarray(sums[which, which]) for sums in (self.squares, self.differences)
+        )
+        return part
+
     @property
     def mean(self) -> Array:
         """Mean of all descriptors, shape (D,)."""

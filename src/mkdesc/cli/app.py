@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 import mkdesc
-from mkdesc.cli import describe, info, learn, models
+from mkdesc.cli import (
+    compare,
+    datasets,
+    describe,
+    evaluate,
+    export,
+    info,
+    learn,
+    make_hpatches,
+    models,
+)
 
 __all__ = ["app", "main"]
 
@@ -22,6 +32,11 @@ app = typer.Typer(
 app.command("describe")(describe.command)
 app.add_typer(learn.app, name="learn")
 app.add_typer(models.app, name="models")
+app.add_typer(evaluate.app, name="evaluate")
+app.command("compare")(compare.command)
+app.add_typer(datasets.app, name="datasets")
+app.command("make-hpatches")(make_hpatches.command)
+app.add_typer(export.app, name="export")
 app.command("info")(info.command)
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import platform
-from importlib.metadata import PackageNotFoundError, version
-
-import mkdesc
+from mkdesc._versions import versions
 from mkdesc.descriptor import BACKENDS, available_threads
 
 __all__ = ["command"]
 
-_PACKAGES = ("numpy", "scipy", "numba", "safetensors", "opencv-python-headless", "scikit-learn")
-
 
 def command() -> None:
     """Versions, threads and backends, for bug reports and benchmarks."""
-    print(f"mkdesc      {mkdesc.__version__}")
-    print(f"python      {platform.python_version()}, {platform.system()} {platform.machine()}")
-    for package in _PACKAGES:
-        try:
-            print(f"{package:<11} {version(package)}")
-        except PackageNotFoundError:
-            print(f"{package:<11} not installed")
-    print(f"threads     {available_threads()}")
-    print(f"backends    {', '.join(BACKENDS)}")
+    found = versions()
+    width = max(map(len, found))
+    for package, number in found.items():
+        print(f"{package:<{width}} {number or 'not installed'}")
+    print(f"{'threads':<{width}} {available_threads()}")
+    print(f"{'backends':<{width}} {', '.join(BACKENDS)}")

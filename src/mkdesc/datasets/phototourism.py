@@ -141,8 +141,9 @@ class Subset:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
-        return self.folder.resolve().name
+        """The folder's name, that of the link if it is one."""
+        named = self.folder.name not in ("", "..")
+        return (self.folder if named else self.folder.resolve()).name
 
     @cached_property
     def count(self) -> int:

@@ -1,0 +1,31 @@
+"""``mkdesc compare``: several runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.progress import console
+from mkdesc.cli.tables import print_tables
+from mkdesc.evaluation.compare import compare_runs
+from mkdesc.evaluation.runs import save_results
+
+__all__ = ["command"]
+
+
+def command(
+    runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` made.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where to write table and plots."),
+    ] = None,
+) -> None:
+    """Print the tables of several runs of one benchmark as one, and plot them together."""
+    results = compare_runs(runs)
+    print_tables(results.tables)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        for name in save_results(output, results):
+            console.print(f"written: {output / name}", highlight=False, soft_wrap=True)

@@ -1,0 +1,151 @@
+"""``mkdesc evaluate``: the two benchmarks, on any descriptor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.progress import console, progress
+from mkdesc.cli.tables import print_tables
+from mkdesc.evaluation.cache import Progress
+from mkdesc.evaluation.hpatches_run import run_hpatches
+from mkdesc.evaluation.phototourism_run import run_phototourism
+from mkdesc.evaluation.plots import can_plot
+from mkdesc.evaluation.published import TASKS
+from mkdesc.evaluation.runs import Results
+
+__all__ = ["app", "split_list"]
+
+app = typer.Typer(
+    help="Measure descriptors on the Phototourism and HPatches benchmarks.", no_args_is_help=True
+)
+
+Descriptors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--descriptors",
+        "-d",
+        help="Names with commas between: bundled models, model files, FILE:SET:METHOD, mkd-raw, "
+        "mkd-polar-raw, mkd-cartesian-raw, opencv-sift, rootsift, opencv-vgg (and daisy, "
+        "boostdesc, teblid, beblid, latch), tfeat:FILE, kornia-sift (and hardnet, sosnet, mkd), "
+        "csv:FOLDER; any of them with a whitening to learn: +lw, +gda, +pca, +pcawt, +pcaws, "
+        "+zca. May be repeated.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="RUN",
+        help="Folder for the configuration, cache, results, table and plots; a second run with "
+        "the same settings continues from the cache.",
+    ),
+]
+
+
+def split_list(values: list[str] | None) -> list[str] | None:
+    """An option that may be repeated and may hold commas, as one list."""
+    if values is None:
+        return None
+    return [one.strip() for value in values for one in value.split(",") if one.strip()]
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """One line, for whatever is being done."""
+    with progress("items") as bar:
+        task = bar.add_task("reading", total=None)
+        shown = ""
+
+        def tell(what: str, done: int, total: int) -> None:
+            nonlocal shown
+            if what != shown:
+                bar.reset(task, description=what, total=total)
+                shown = what
+            bar.update(task, completed=done, total=total)
+
+        yield tell
+
+
+def _report(results: Results, output: Path | None) -> None:
+    print_tables(results.tables)
+    if output is None:
+        return
+    console.print(f"written: {output}", highlight=False, soft_wrap=True)
+    if not can_plot():
+        console.print(
+            "without plots, which need matplotlib: pip install 'mkdesc[plots]'", markup=False
+        )
+
+
+@app.command("phototourism")
+def _phototourism(
+    root: Annotated[Path, typer.Argument(help="Folder of subsets in the Phototourism layout.")],
+    subsets: Annotated[
+        list[str] | None, typer.Option(help="Names with commas between; default: all there are.")
+    ] = None,
+    descriptors: Descriptors = None,
+    protocol: Annotated[
+        str, typer.Option(help="fpr95, or revisited: mean AP with Lowe's ratio.")
+    ] = "fpr95",
+    public_code: Annotated[
+        bool, typer.Option("--public-code", help="With revisited: do what its code does.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
+    with _progress() as tell:
+        results = run_phototourism(
+            root, split_list(descriptors), split_list(subsets), protocol, public_code, output, tell
+        )
+    _report(results, output)
+
+
+@app.command("hpatches")
+def _hpatches(
+    root: Annotated[Path, typer.Argument(help="Folder of sequences in the HPatches layout.")],
+    split: Annotated[str, typer.Option(help="a, b, c, full, illum, view, or your own.")] = "full",
+    splits: Annotated[
+        Path | None, typer.Option(help="splits.json; default: the one in ROOT.")
+    ] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Option(help=f"Some of {','.join(TASKS)}; default: all.")
+    ] = None,
+    tasks_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the official task files; default: drawn.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="What lists are drawn from.")] = 42,
+    descriptors: Descriptors = None,
+    table: Annotated[
+        int | None, typer.Option(help="2 or 4: that table of the paper, ours beside it.")
+    ] = None,
+    train_on: Annotated[
+        str | None,
+        typer.Option(
+            help="Learn on this Phototourism subset and not on the split's training sequences; "
+            "for --table 4 also a model learned there, such as FILE:liberty:lw."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Verification, matching and retrieval, in all and by level of noise."""
+    with _progress() as tell:
+        results = run_hpatches(
+            root,
+            split_list(descriptors),
+            split,
+            splits,
+            split_list(tasks) or TASKS,
+            tasks_dir,
+            seed,
+            table,
+            train_on,
+            output,
+            tell,
+        )
+    _report(results, output)

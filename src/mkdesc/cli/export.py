@@ -1,0 +1,55 @@
+"""``mkdesc export``: descriptors in the formats of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.progress import console, progress
+from mkdesc.datasets.hpatches import IMAGES, HPatches
+from mkdesc.datasets.hpatches_csv import write_csv
+from mkdesc.evaluation.descriptors import PatchDescriptor, ProjectedDescriptor, get_descriptor
+from mkdesc.evaluation.descriptors.base import file_name
+from mkdesc.evaluation.distances import as_descriptors
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Write descriptors for other tools.", no_args_is_help=True)
+
+
+@app.command("hpatches-csv")
+def _hpatches_csv(
+    root: Annotated[Path, typer.Argument(help="Folder of sequences in the HPatches layout.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the folder NAME is made.")
+    ],
+    descriptor: Annotated[
+        str, typer.Option(help="A descriptor by name, as for `mkdesc evaluate`.")
+    ] = "default",
+    name: Annotated[
+        str | None, typer.Option(help="Name of the folder; default: that of the descriptor.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write images again that are there already.")
+    ] = False,
+) -> None:
+    """Write DIR/NAME/<sequence>/<image>.csv, the layout of the official HPatches code."""
+    dataset = HPatches(root)
+    found = get_descriptor(descriptor)
+    if not isinstance(found, (PatchDescriptor, ProjectedDescriptor)):
+        raise ValueError(f"--descriptor: expected one that needs only patches, got {descriptor}")
+    folder = output / (name or file_name(descriptor))
+    dataset.counts()  # everything that is wrong with the strips is said before the work
+    with progress("images") as bar:
+        task = bar.add_task("writing", total=len(dataset) * len(IMAGES))
+        for sequence in dataset:
+            for image in IMAGES:
+                if overwrite or not (folder / sequence.name / f"{image}.csv").exists():
+                    patches = sequence.read(image)
+                    what = f"{descriptor}: descriptors of {sequence.name}, {image}"
+                    rows = as_descriptors(found.describe(patches), len(patches), what)
+                    write_csv(folder, sequence.name, image, rows)
+                bar.advance(task)
+    console.print(f"{folder}: {len(dataset)} sequences", highlight=False, soft_wrap=True)

@@ -1,0 +1,65 @@
+"""``mkdesc make-hpatches``: strips from your own images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.progress import console, progress
+from mkdesc.datasets.hpatches import Sequence
+from mkdesc.datasets.make_hpatches import SIDE, make_sequence
+
+__all__ = ["command"]
+
+
+def command(
+    sequences: Annotated[
+        list[Path],
+        typer.Argument(help="Folders with the images 1 .. 6 and the homographies H_1_2 .. H_1_6."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="ROOT", help="Where the strips are made.")
+    ],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same strips.")] = 0,
+    max_patches: Annotated[
+        int | None, typer.Option(help="Patches per sequence, the strongest; default: all.")
+    ] = None,
+    side: Annotated[float, typer.Option(help="Side of a patch in units of sigma.")] = SIDE,
+    min_sigma: Annotated[float, typer.Option(help="Leave out smaller keypoints, pixels.")] = 1.6,
+    detector: Annotated[str, typer.Option(help="What finds the keypoints.")] = "sift",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Make sequences again that are there already.")
+    ] = False,
+) -> None:
+    """Make HPatches-style strips: 65-px patches of the same places under growing jitter."""
+    names = [folder.resolve().name for folder in sequences]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"SEQUENCES: expected different names, got {twice!r} twice")
+    made = 0
+    with progress("sequences") as bar:
+        task = bar.add_task("making strips", total=len(sequences))
+        for folder, name in zip(sequences, names, strict=True):
+            bar.update(task, description=name)
+            if overwrite or not (output / name / "ref.png").exists():
+                make_sequence(
+                    folder,
+                    output,
+                    seed,
+                    max_patches=max_patches,
+                    side=side,
+                    min_sigma=min_sigma,
+                    detector=detector,
+                    overwrite=overwrite,
+                )
+                made += 1
+            bar.advance(task)
+    for name in names:
+        console.print(
+            f"{name}: {len(Sequence(output / name))} patches", highlight=False, soft_wrap=True
+        )
+    kept = len(names) - made
+    there = f", {kept} were there already" if kept else ""
+    console.print(f"{output}: {made} sequences made{there}", highlight=False, soft_wrap=True)

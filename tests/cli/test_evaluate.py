@@ -1,0 +1,109 @@
+"""The commands around the benchmarks, in processes of their own."""
+
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+from mkdesc.datasets.hpatches import IMAGES, write_sequence
+from mkdesc.datasets.hpatches_csv import read_csv
+from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.evaluation.descriptors import get_descriptor
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def strips(tmp_path, rng):
+    root = tmp_path / "strips"
+    root.mkdir()
+    for name in ("i_a", "v_b"):
+        truth = rng.integers(0, 256, (20, 65, 65))
+        noisy = {
+            image: (truth + 30 * rng.standard_normal(truth.shape)).clip(0, 255).astype(np.uint8)
+            for image in IMAGES
+        }
+        write_sequence(root, name, noisy)
+    return root
+
+
+def test_hpatches_export_and_csv_agree(tmp_path, strips):
+    done = run("export", "hpatches-csv", strips, "--descriptor", "rootsift", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    patches = cv2.imread(str(strips / "v_b" / "h2.png"), 0).reshape(-1, 65, 65)
+    expected = get_descriptor("rootsift").describe(patches)
+    np.testing.assert_array_equal(read_csv(tmp_path / "rootsift", "v_b", "h2"), expected)
+    names = f"rootsift,csv:{tmp_path / 'rootsift'}"
+    done = run("evaluate", "hpatches", strips, "-d", names, "-o", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    rows = (tmp_path / "run" / "table.md").read_text().splitlines()
+    first, second = (line for line in rows if "rootsift |" in line and "| 128 |" in line)
+    assert first.split("|")[2:] == second.split("|")[2:]
+    again = run("evaluate", "hpatches", strips, "-d", "rootsift", "-o", tmp_path / "run")
+    assert again.returncode == 2
+    assert "made with other settings" in again.stderr.splitlines()[-1]
+
+
+def test_phototourism_and_compare(tmp_path, rng):
+    root = tmp_path / "sets"
+    root.mkdir()
+    for name in ("a", "b"):
+        points = np.repeat(rng.integers(0, 256, (60, 64, 64)), 3, axis=0)
+        patches = (points + 40 * rng.standard_normal(points.shape)).clip(0, 255).astype(np.uint8)
+        labels = np.repeat(np.arange(60), 3)
+        write_subset(root / name, patches, labels, pairs={100: draw_pairs(labels, 100)})
+    for name in ("mkd-raw", "opencv-sift"):
+        done = run("evaluate", "phototourism", root, "-d", name, "-o", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        assert name in done.stdout
+    done = run("compare", tmp_path / "mkd-raw", tmp_path / "opencv-sift", "-o", tmp_path / "both")
+    assert done.returncode == 0, done.stderr
+    assert "opencv-sift: opencv-sift" in done.stdout
+    assert (tmp_path / "both" / "bars.png").exists()
+    assert run("datasets", "check", root).stdout.startswith(f"{root}: 2 Phototourism subsets")
+
+
+def test_make_hpatches_resumes(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
+    folder = tmp_path / "i_noise"
+    folder.mkdir()
+    for k in range(1, 7):
+        cv2.imwrite(str(folder / f"{k}.png"), cv2.GaussianBlur(noise, (0, 0), 2))
+        np.savetxt(folder / f"H_1_{k}", np.eye(3))
+    arguments = ("make-hpatches", folder, "-o", tmp_path / "out", "--max-patches", 5)
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "1 sequences made" in done.stderr
+    made = (tmp_path / "out" / "i_noise" / "t5.png").read_bytes()
+    assert "0 sequences made, 1 were there already" in run(*arguments).stderr
+    assert "1 sequences made" in run(*arguments, "--overwrite").stderr
+    assert (tmp_path / "out" / "i_noise" / "t5.png").read_bytes() == made
+    twice = run("make-hpatches", folder, folder, "-o", tmp_path / "out")
+    assert "'i_noise' twice" in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "phototourism", "nowhere"], "error: nowhere: not a folder"),
+        (["evaluate", "hpatches", "nowhere"], "error: nowhere: not a folder"),
+        (["compare", "nowhere"], "error: runs: expected two or more, got 1"),
+        (["datasets", "check", "nowhere"], "error: nowhere: not a folder"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, arguments, message):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == message
+    assert "Traceback" not in done.stderr
+
+
+def test_datasets_says_where():
+    shown = run("datasets").stdout
+    assert "BrownPhotoTour" in shown
+    assert "Nothing is downloaded" in shown
