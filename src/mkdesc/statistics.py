@@ -108,9 +108,19 @@ class Statistics:
         if groups is not None:
             self._add_groups(array, *groups)
         if ends is not None:
-            for start in range(0, len(ends[0]), BLOCK):
-                p, q = (array[index[start : start + BLOCK]] for index in ends)
-                self.update_differences(p, q)
+            self.update_pairs(array, *ends)
+        return self
+
+    def update_pairs(
+        self,
+        X: NDArray[np.floating],
+        first: NDArray[np.integer],
+        second: NDArray[np.integer],
+    ) -> Statistics:
+        """Add pairs of matching rows of X alone, by index; X may be memory-mapped."""
+        for start in range(0, len(first), BLOCK):
+            part = slice(start, start + BLOCK)
+            self.update_differences(X[first[part]], X[second[part]])
         return self
 
     def update_differences(self, p: NDArray[np.floating], q: NDArray[np.floating]) -> Statistics:

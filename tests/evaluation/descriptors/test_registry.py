@@ -45,7 +45,7 @@ def model(tmp_path, rng):
 def test_raw_descriptors_are_those_of_the_resized_patch(patches, name, kernels):
     expected = mkdesc.MKD(kernels).transform(resize_patches(patches, 64))
     got = get_descriptor(name).describe(patches)
-    np.testing.assert_allclose(got, expected, atol=1e-6)
+    np.testing.assert_allclose(got, expected, atol=1e-4)
 
 
 def test_parts_are_columns_of_the_whole(patches):
@@ -60,7 +60,7 @@ def test_model_file(patches, model):
     found = get_descriptor(str(model))
     assert isinstance(found, ProjectedDescriptor)
     expected = load_model(model).set_params(resize=True).transform(patches)
-    np.testing.assert_allclose(found.describe(patches), expected, atol=1e-6)
+    np.testing.assert_allclose(found.describe(patches), expected, atol=1e-4)
     assert "sha256" in found.identity
     assert base_of(found).name.startswith("mkd ")
 
@@ -70,7 +70,7 @@ def test_authors_models_share_their_base(shared, patches):
     lw, pca = (get_descriptor(f"{file}:liberty:{method}") for method in ("lw", "pca"))
     assert base_of(lw).name == base_of(pca).name == "mkd-raw"
     mkd = load_model(file, set="liberty", method="lw").set_params(resize=True)
-    np.testing.assert_allclose(lw.describe(patches), mkd.transform(patches), atol=1e-6)
+    np.testing.assert_allclose(lw.describe(patches), mkd.transform(patches), atol=1e-4)
     assert lw.identity != pca.identity
 
 
