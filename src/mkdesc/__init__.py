@@ -51,6 +51,9 @@ _HOMES = {
     "product": "parametrization",
 }
 
+#: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.
+_MODULES = ("learn", "models", "datasets", "evaluation", "images")
+
 __all__ = [
     "CARTESIAN",
     "CARTESIAN_RELATIVE",
@@ -72,6 +75,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"mkdesc.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mkdesc' has no attribute {name!r}")
     value = getattr(import_module(f"mkdesc.{_HOMES[name]}"), name)

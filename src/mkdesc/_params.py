@@ -34,8 +34,10 @@ class Estimator:
                     f"{type(self).__name__} has no parameter {name!r}: expected one of "
                     f"{', '.join(known)}"
                 )
+            if inner and not hasattr(known[name], "set_params"):
+                raise ValueError(f"{key}: {name} is {known[name]!r} and has no parameters")
             if inner:
-                getattr(self, name).set_params(**{inner: value})
+                known[name].set_params(**{inner: value})
             else:
                 setattr(self, name, value)
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -107,7 +108,7 @@ class MKD(Estimator):
             raise ValueError(
                 f"patch_size: expected an integer >= {SMALLEST}, got {self.patch_size!r}"
             )
-        if self.backend not in BACKENDS:
+        if not isinstance(self.backend, str) or self.backend not in BACKENDS:
             raise ValueError(
                 f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
             )
@@ -148,7 +149,7 @@ class MKD(Estimator):
         if not fits and not self.resize:
             raise ValueError(
                 f"patches: expected {size} x {size} px (patch_size), got {patches.shape[-1]} x "
-                f"{patches.shape[-1]}; resize=True resamples them"
+                f"{patches.shape[-1]}; resize=True (--resize) resamples them"
             )
         projection = None
         if self.whitening is not None:
@@ -178,7 +179,7 @@ class MKD(Estimator):
 
     def __sklearn_clone__(self) -> MKD:
         # The whitening is what a model is made of, not something that fit would learn again.
-        return type(self)(**self.get_params(deep=False))
+        return type(self)(**deepcopy(self.get_params(deep=False)))
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

@@ -63,7 +63,7 @@ def read_safetensors(
         with Path(path).open("rb") as raw:
             if raw.read(4).startswith(_PICKLES):
                 raise ValueError(
-                    f"{path}: is a pickle, which may run code when it is loaded, and is refused; "
-                    "convert it where it comes from with safetensors.numpy.save_file"
+                    f"{path}: is a pickle (or a zip of one), which may run code when loaded; "
+                    "refused. Convert it where it comes from with safetensors.numpy.save_file"
                 ) from None
         raise ValueError(f"{path}: not a safetensors file ({error})") from None

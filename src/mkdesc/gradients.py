@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["FLAT", "angle", "gradients", "second_order"]
+__all__ = ["angle", "gradients", "second_order"]
 
 Array = NDArray[np.float64]
-
-#: Gradients up to this are none at all: single precision cannot tell their direction.
-FLAT = 1e-36
 
 
 def _neighbours(image: Array) -> Array:
@@ -35,9 +32,9 @@ def gradients(image: ArrayLike) -> tuple[Array, Array]:
     return p[..., 1:-1, :-2] - p[..., 1:-1, 2:], p[..., :-2, 1:-1] - p[..., 2:, 1:-1]
 
 
-def angle(gx: Array, gy: Array) -> Array:
-    """Gradient angle ``atan2(gy, gx)``; 0 where there is no gradient."""
-    return np.where(np.hypot(gx, gy) > FLAT, np.arctan2(gy, gx), 0.0)
+def angle(gx: Array, gy: Array, flat: float) -> Array:
+    """Gradient angle ``atan2(gy, gx)``; 0 where there is no gradient larger than ``flat``."""
+    return np.where(np.hypot(gx, gy) > flat, np.arctan2(gy, gx), 0.0)
 
 
 def second_order(image: ArrayLike) -> tuple[Array, Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,9 +42,9 @@ class VonMises:
     n: int
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.kappa) and self.kappa > 0):
+        if not isinstance(self.kappa, Real) or not 0 < self.kappa < np.inf:
             raise ValueError(f"kappa must be a positive finite number, got {self.kappa!r}")
-        if isinstance(self.n, bool) or int(self.n) != self.n or self.n < 0:
+        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or self.n < 0:
             raise ValueError(f"n must be an integer >= 0, got {self.n!r}")
         object.__setattr__(self, "kappa", float(self.kappa))
         object.__setattr__(self, "n", int(self.n))

@@ -24,6 +24,7 @@ x(8,2)*y(8,2)*intensity(1)*theta(8,2)
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,6 +61,9 @@ ANGULAR = ("theta", "relative_theta")
 #: Other features of a pixel, and what makes them of the text in parentheses.
 FEATURES: dict[str, type[Intensity] | type[Shape]] = {"intensity": Intensity, "shape": Shape}
 
+#: Longest raw descriptor; anything longer is a slip of the pen.
+MOST_DIMS = 100_000
+
 #: A factor of a product: a kernel over an angle, or an explicit feature.
 Factor = VonMises | Intensity | Shape
 
@@ -79,7 +83,7 @@ def pixel_values(
     """
     grid = patch_grid(image.shape[-1])
     gx, gy = gradients(image)
-    theta = angle(gx, gy)
+    theta = angle(gx, gy, preparation.flat)
     magnitude = np.sqrt(gx**2 + gy**2 + preparation.epsilon_square)
     return {
         **positions(grid),
@@ -145,7 +149,7 @@ class Product:
     @property
     def dims(self) -> int:
         """Length of the feature map."""
-        return int(np.prod([kernel.dims for _, kernel in self.kernels]))
+        return math.prod(kernel.dims for _, kernel in self.kernels)
 
     def feature_map(self, values: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Map what :func:`pixel_values` returns, of shape (...), to features (..., dims).
@@ -183,6 +187,8 @@ class Parametrization:
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError("a parametrization needs at least one product of kernels")
+        if self.dims > MOST_DIMS:
+            raise ValueError(f"{self}: {self.dims} numbers per descriptor, at most {MOST_DIMS}")
         for part in self.parts:
             if part.explicit and not self.preparation.standardise:
                 raise ValueError(
@@ -203,6 +209,9 @@ class Parametrization:
     def __str__(self) -> str:
         text = " + ".join(str(part) for part in self.parts)
         return text if self.preparation == PAPER else f"{self.preparation.name}: {text}"
+
+    def __repr__(self) -> str:
+        return f"as_parametrization({str(self)!r})"
 
     @property
     def dims(self) -> int:

@@ -35,6 +35,8 @@ class Preparation:
     epsilon_square, epsilon
         The gradient magnitude is ``sqrt(gx^2 + gy^2 + epsilon_square)``, the weight of a pixel
         ``sqrt(magnitude + epsilon)``.
+    flat
+        Gradients up to this are none at all: single precision cannot tell their direction.
     window
         Whether central pixels weigh more, by ``exp(-rho^2)``.
     joint
@@ -49,6 +51,7 @@ class Preparation:
     softening: float
     epsilon_square: float
     epsilon: float
+    flat: float
     window: bool
     joint: bool
 
@@ -129,8 +132,32 @@ def _smooth_rows(image: Array, taps: Array) -> Array:
 
 
 #: As in the authors' code. (The paper does not mention the smoothing; published models need it.)
-PAPER = Preparation("paper", None, 1.4, 2, False, 0.0, 1e-8, 1e-8, window=True, joint=False)
+PAPER = Preparation(
+    name="paper",
+    side=None,
+    sigma=1.4,
+    reach=2,
+    standardise=False,
+    softening=0.0,
+    epsilon_square=1e-8,
+    epsilon=1e-8,
+    flat=1e-36,
+    window=True,
+    joint=False,
+)
 #: Of the extended descriptor: 32 px, contrast and brightness removed, all pixels equal.
-STANDARD = Preparation("standard", 32, 1.5, 4, True, 1e-3, 1e-4, 0.0, window=False, joint=True)
+STANDARD = Preparation(
+    name="standard",
+    side=32,
+    sigma=1.5,
+    reach=4,
+    standardise=True,
+    softening=1e-3,
+    epsilon_square=1e-4,
+    epsilon=0.0,
+    flat=1e-15,
+    window=False,
+    joint=True,
+)
 
 PREPARATIONS = {preparation.name: preparation for preparation in (PAPER, STANDARD)}

@@ -222,14 +222,19 @@ class Statistics:
         tensors, metadata = read_safetensors(path)
         if metadata.get("mkdesc") != "statistics" or set(tensors) != {"counts", *_SUMS}:
             raise ValueError(f"{path}: not a file of mkdesc statistics")
+        counts = tensors["counts"]
+        if counts.shape != (2,) or counts.dtype.kind not in "iu" or counts.min() < 0:
+            raise ValueError(f"{path}: counts: expected two numbers of descriptors and pairs")
+        if tensors["total"].ndim != 1:
+            raise ValueError(f"{path}: total has the shape {tensors['total'].shape}")
         statistics = cls(len(tensors["total"]))
         for name in _SUMS:
             if tensors[name].shape != getattr(statistics, name).shape:
                 raise ValueError(f"{path}: {name} has the shape {tensors[name].shape}")
-            if not np.isfinite(tensors[name]).all():
-                raise ValueError(f"{path}: {name} has NaN or infinity")
+            if tensors[name].dtype != np.float64 or not np.isfinite(tensors[name]).all():
+                raise ValueError(f"{path}: {name} has NaN, infinity or other than float64")
             setattr(statistics, name, tensors[name])
-        statistics.n, statistics.n_pairs = (int(count) for count in tensors["counts"])
+        statistics.n, statistics.n_pairs = (int(count) for count in counts)
         return statistics
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -237,12 +238,20 @@ class Whitening(Estimator):
 
     def check(self) -> None:
         """Refuse bad parameters."""
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
         if not isinstance(self.dims, (int, np.integer)) or self.dims < 1:
             raise ValueError(f"dims: expected an integer >= 1, got {self.dims!r}")
-        if not (np.isfinite(self.power) and 0 < self.power <= 1):
+        if not isinstance(self.power, Real) or not 0 < self.power <= 1:
             raise ValueError(f"power: expected a number in (0, 1], got {self.power!r}")
+        if not isinstance(self.t, Real) or not np.isfinite(self.t):
+            raise ValueError(f"t: expected a number, got {self.t!r}")
+        if not isinstance(self.shrinkage, Real) or isinstance(self.shrinkage, bool):
+            raise ValueError(f"shrinkage: expected an index or a value, got {self.shrinkage!r}")
+        if self.ridge is not None and not (
+            isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf
+        ):
+            raise ValueError(f"ridge: expected a number >= 0 or None, got {self.ridge!r}")
 
     @staticmethod
     def _not_fitted() -> Exception:

@@ -27,7 +27,7 @@ def test_describe(tmp_path, patches):
     done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--resize")
     assert done.returncode == 0, done.stderr
     expected = mkdesc.describe(patches, resize=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-5)
 
 
 def test_describe_without_whitening(tmp_path, patches):
@@ -63,10 +63,15 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches):
         (["in.npy", "-o", "out.npy", "--raw", "x"], "error: parametrization 'x'"),
         (["in.npy", "-o", "out.npy"], "error: patches: expected 64 x 64 px"),
         (["in.npy", "-o", "out.npy", "--model", "gone"], "error: no model 'gone': neither"),
+        (["in.npy", "-o", "in.npy", "--resize"], "error: --output: in.npy is the input"),
+        (["in.npy", "-o", "out.npy", "--threads", "x"], "error: Invalid value for '--threads'"),
+        (["in.npy", "-o", "out.npy", "--bogus"], "error: No such option: --bogus"),
+        (["in.npy", "-o", "out.npy", "--raw", "theta(8,99999999999)"], "error: theta(8,9999999"),
         (["in.npy", "-o", "o.npy", "--raw", "polar", "--model", "polar"], "error: --raw and"),
     ],
 )
 def test_bad_arguments(tmp_path, patches, arguments, message):
+    """One line each, and exit code 2."""
     np.save(tmp_path / "in.npy", patches)
     done = run("describe", *arguments, cwd=tmp_path)
     assert done.returncode == 2
@@ -86,6 +91,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
     _, errors = child.communicate(timeout=60)
     assert child.returncode == 130
     assert b"Traceback" not in errors
+    assert b"interrupted; nothing was written" in errors
     assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
 
 

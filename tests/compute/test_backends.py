@@ -151,3 +151,35 @@ def test_works_after_fork(rng):
     found = queue.get(timeout=60)
     child.join(timeout=60)
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("spec", ["intensity(2)", "rho(8,2)*intensity(2)", "extended"])
+def test_flat_patches_are_finite_beyond_the_paper(backend, spec):
+    spec = spec if spec == "extended" else f"standard: {spec}"
+    flat = np.full((2, 32, 32), 9, np.uint8)
+    assert np.isfinite(MKD(spec, 32, backend=backend).transform(flat)).all()
+
+
+@pytest.mark.parametrize("gain", [1e-38, 1e-30, 1e-12, 1e-4, 1e30])
+def test_backends_agree_at_any_gain_beyond_the_paper(rng, gain):
+    reference, cpu = both((rng.random((4, 32, 32)) * gain).astype(np.float32), "extended")
+    np.testing.assert_allclose(cpu, reference, atol=1e-4)
+
+
+def test_the_largest_numbers_are_fine():
+    patch = np.zeros((1, 16, 16), np.float32)
+    patch[0, 0, 0], patch[0, -1, -1] = -3e38, 3e38
+    reference, cpu = both(patch)
+    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["theta(1e300,3)", "x(1e-2,8)*y(1e-2,8)", "theta(1e-9,4)"])
+def test_odd_kernels_are_computed_or_refused(rng, spec):
+    patches = rng.random((2, 16, 16))
+    try:
+        reference, cpu = both(patches, spec)
+    except ValueError as error:
+        assert "too narrow" in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_allclose(cpu, reference, atol=1e-5)

@@ -1,3 +1,5 @@
+import zipfile
+
 import cv2
 import numpy as np
 import pytest
@@ -133,3 +135,36 @@ def test_other_things_are_refused(tmp_path):
     (tmp_path / "patches.txt").write_text("1 2 3")
     with pytest.raises(ValueError, match=r"expected .npy, .npz, a folder"):
         open_patches(tmp_path / "patches.txt")
+
+
+def header(shape):
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header("(-5, 32, 32)"),
+        header("(9223372036854775807, 9223372036854775807, 9223372036854775807)"),
+        header("(99999999999999999999999, 32, 32)"),
+        header("(True, 32, 32)"),
+        b"\x93NUMPY\x01\x00\x1e\x00{'descr': '|u1', 'fortran",
+    ],
+)
+def test_absurd_headers_are_refused(tmp_path, content):
+    (tmp_path / "a.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("patches.npy", content)
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(ValueError, match=r"a\.np[yz]: "):
+            read(tmp_path / name)
+
+
+def test_damaged_archives_are_refused(tmp_path, patches):
+    np.savez_compressed(tmp_path / "a.npz", patches=patches)
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(ValueError, match=r"a\.npz: "):
+        read(tmp_path / "a.npz")

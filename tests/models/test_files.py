@@ -72,6 +72,10 @@ def spoil_name(tensors):
     tensors["extra"] = tensors["mean"]
 
 
+def spoil_size(tensors):
+    tensors["mean"] = tensors["mean"].astype(np.float64) * 1e300
+
+
 def spoil_type(tensors):
     tensors["mean"] = tensors["mean"].astype(np.int32)
 
@@ -82,6 +86,7 @@ def spoil_type(tensors):
         (spoil_nan, "mean has NaN"),
         (spoil_value, "sha256 differs"),
         (spoil_shape, r"projection has the shape \(63, 7\), expected \(63, 8\)"),
+        (spoil_size, "mean has NaN, infinity"),
         (spoil_name, "expected the tensors mean and projection"),
         (spoil_type, "mean has NaN, infinity or no real numbers"),
     ],
@@ -101,12 +106,15 @@ def test_tampered_tensors_are_refused(path, change, message):
         ("parametrization", "spiral", "cannot read 'spiral'"),
         ("parametrization", "extended", "its contrast is None"),
         ("parametrization", "polar", r"mean has the shape \(63,\), expected \(175,\)"),
-        ("method", "magic", "method: expected one of"),
+        ("method", "magic", "sha256 differs"),
         ("method", 7, "its card says method = 7"),
-        ("patch_size", 3, "patch_size: expected an integer >= 8"),
+        ("patch_size", 3, "sha256 differs"),
         ("patch_size", "16", "its card says patch_size = '16'"),
         ("dims", True, "its card says dims = True"),
-        ("params", {"evil": 1}, "its whitening has the parameters evil"),
+        ("patch_size", 64, "sha256 differs"),
+        ("params", {"t": 0.7, "shrinkage": 40, "ridge": 1e-3, "power": 0.5}, "sha256 differs"),
+        ("created", "1999-01-01", "sha256 differs"),
+        ("params", {"evil": 1}, "sha256 differs"),
         (
             "conventions",
             {**conventions("cartesian"), "gradient": "usual"},
@@ -150,7 +158,7 @@ def test_pickles_are_refused_by_name(tmp_path):
     with zipfile.ZipFile(zipped, "w") as archive:
         archive.writestr("archive/data.pkl", b"x")
     for bad in (plain, zipped):
-        with pytest.raises(ValueError, match=r"is a pickle, .* safetensors\.numpy\.save_file"):
+        with pytest.raises(ValueError, match=r"is a pickle .* safetensors\.numpy\.save_file"):
             load_model(bad)
 
 
@@ -172,6 +180,24 @@ def test_only_what_was_learned_is_saved(tmp_path, mkd):
     with pytest.raises(ValueError, match="learned on 63 numbers, but the descriptor has 175"):
         save_model(MKD("polar", whitening=mkd.whitening), tmp_path / "m.safetensors")
     assert not list(tmp_path.glob("m.*"))
+
+
+def test_the_power_that_was_learned_with_is_saved(tmp_path, mkd, patches):
+    expected = mkd.transform(patches)
+    mkd.set_params(whitening__power=0.5)
+    save_model(mkd, tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(
+        load_model(tmp_path / "m.safetensors").transform(patches), expected
+    )
+
+
+def test_eigenvalues_must_be_positive(tmp_path):
+    names = ("mean", "eigvecs", "eigvals")
+    shapes = ((63,), (63, 63), (63,))
+    tensors = {f"a.pca.{n}": np.zeros(s, np.float32) for n, s in zip(names, shapes, strict=True)}
+    save_file(tensors, tmp_path / "a.safetensors")
+    with pytest.raises(ValueError, match="eigenvalues that are not positive"):
+        load_model(tmp_path / "a.safetensors", "a", "pcawt")
 
 
 @pytest.mark.parametrize("kernels", ["concat", "polar", "cart"])

@@ -1,7 +1,50 @@
-"""The command line: parse, call the library, print."""
+"""The command line: parse, call the library, print.
+
+How it ends: 0; 2 and one line for bad input; 130 on Ctrl-C.
+"""
 
 from __future__ import annotations
 
-from mkdesc.cli.app import main
+import sys
+from typing import Any
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        print("interrupted; nothing was written", file=sys.stderr)
+        sys.exit(130)
+
+
+def _run() -> int:
+    """Run the command and return its exit code."""
+    import warnings
+
+    import typer
+
+    from mkdesc.cli.app import app
+
+    usage_error: Any = typer.BadParameter.__mro__[1]  # not exported by name
+    # Warnings are for people too: one line, without the place in the code.
+    warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+    try:
+        return int(app(standalone_mode=False) or 0)
+    except (typer.Abort, SystemExit) as stop:  # typer's ways to say Ctrl-C
+        if isinstance(stop, SystemExit) and stop.code != 130:
+            raise
+        raise KeyboardInterrupt from None
+    except usage_error as error:
+        message = error.format_message()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(message)
+            return 2
+        print(f"error: {message}", file=sys.stderr)
+    except MemoryError:
+        print("error: not enough memory", file=sys.stderr)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+    return 2

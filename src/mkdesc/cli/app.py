@@ -1,8 +1,7 @@
-"""The ``mkdesc`` command, and how it ends: 0, 2 with one line for bad input, 130 on Ctrl-C."""
+"""The ``mkdesc`` command and its subcommands."""
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -20,7 +19,7 @@ from mkdesc.cli import (
     models,
 )
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="mkdesc",
@@ -54,15 +53,3 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-def main() -> None:
-    """Run the command line."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        print("interrupted; nothing was written", file=sys.stderr)
-        sys.exit(130)
-    except (ValueError, OSError, ImportError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)

@@ -54,6 +54,8 @@ def command(
     if raw is not None and model is not None:
         raise ValueError("--raw and --model: expected one of them, got both")
     patches = open_patches(source)
+    if output.exists() and source.exists() and output.samefile(source):
+        raise ValueError(f"--output: {output} is the input")
     if raw is not None:
         mkd = MKD(raw, patches.size)
     else:

@@ -96,7 +96,7 @@ def describe(
         factor,
         preparation.taps(size),
         preparation.softening,
-        np.array([preparation.epsilon_square, preparation.epsilon]),
+        np.array([preparation.epsilon_square, preparation.epsilon, preparation.flat]),
     )
     dims = parametrization.dims if projection is None else projection.matrix.shape[1]
     out = np.empty((len(patches), dims), np.float32)

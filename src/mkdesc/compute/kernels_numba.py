@@ -14,7 +14,6 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from mkdesc.gradients import FLAT
 from mkdesc.pixelfeatures import SHAPE_EPSILON
 
 # NaN and infinity must stay visible in `spread`; everywhere else patches are finite.
@@ -26,20 +25,19 @@ _EXACT = {**_FAST, "fastmath": False}
 HEADROOM = 2.0**60
 #: Patches whose planes are contracted together, while the spatial functions are in the cache.
 TOGETHER = 4
-#: What norms are kept above, to divide by them.
-TINY = np.float32(1e-30)
+#: What squared norms are kept above, to divide by their roots: nothing at all stays zeros.
+NOTHING = 1e-70
 
 
 @njit(**_CAREFUL)
 def spread(patch, size):
-    """A bound of the differences within a patch; not finite if the patch is not."""
+    """A bound of the values of a patch; not finite if the patch is not."""
     # Each term is small enough for the sum of all to stay finite.
     share = np.float32(0.5) / np.float32(size * size)
-    origin = np.float32(patch[0, 0]) * share
     total = np.float32(0)
     values = patch.ravel()
     for i in range(len(values)):
-        total += abs(np.float32(values[i]) * share - origin)
+        total += abs(np.float32(values[i]) * share)
     return np.float64(total) / share
 
 
@@ -324,7 +322,7 @@ def assemble(sums, row_starts, columns, coefficients, part_starts, out):
                 value += coefficients[e] * sums[columns[e]]
             out[j] = value
             square += np.float64(value) * np.float64(value)
-        factor = np.float32(1 / np.sqrt(square * parts))
+        factor = np.float32(1 / np.sqrt(max(square, NOTHING) * parts))
         for j in range(part_starts[part], part_starts[part + 1]):
             out[j] *= factor
 
@@ -385,7 +383,7 @@ def make_describe_block(beyond: bool) -> Callable[..., int]:
                     follow = gain
                 if n_gradient:
                     gradients(quarters, scale * gain, a, b)
-                    flat_square = np.float32((FLAT * follow) ** 2)
+                    flat_square = np.float32((epsilons[2] * follow) ** 2)
                     epsilon_square = np.float32(epsilons[0] * follow**2)
                     epsilon = np.float32(epsilons[1] * follow)
                     directions(u, v, flat_square, epsilon_square, epsilon, quantities)
@@ -429,10 +427,10 @@ def raise_to(raw, i, power, x):
     else:
         for j in range(size):
             x[j] = abs(raw[i, j]) ** power
-    square = np.float32(0)
+    square = 0.0
     for j in range(size):
-        square += x[j] * x[j]
-    factor = np.float32(1) / np.sqrt(max(square, TINY))
+        square += np.float64(x[j]) * np.float64(x[j])
+    factor = np.float32(1 / np.sqrt(max(square, NOTHING)))
     for j in range(size):
         x[j] *= factor if raw[i, j] >= np.float32(0) else -factor
 
@@ -446,10 +444,10 @@ def normalise(out, i, square_root):
             value = out[i, k]
             root = np.sqrt(abs(value))
             out[i, k] = root if value >= np.float32(0) else -root
-    square = np.float32(0)
+    square = 0.0
     for k in range(size):
-        square += out[i, k] * out[i, k]
-    factor = np.float32(1) / np.sqrt(max(square, TINY))
+        square += np.float64(out[i, k]) * np.float64(out[i, k])
+    factor = np.float32(1 / np.sqrt(max(square, NOTHING)))
     for k in range(size):
         out[i, k] *= factor
 

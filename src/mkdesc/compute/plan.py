@@ -143,7 +143,10 @@ def _add_part(
         gradient: Plane = (("theta", plane),) if part.weighted else ()
         for a in np.flatnonzero(np.abs(factor).max(axis=(1, 2)) > ROUNDING):
             for s in range(space.shape[-1]):
-                index, scale = functions.add(factor[a] * space[..., s])
+                function = factor[a] * space[..., s]
+                if not function.any():  # a frequency that the kernel does not have
+                    continue
+                index, scale = functions.add(function)
                 for e, features in enumerate(explicit):
                     component = (e * len(factor) + int(a)) * space.shape[-1] + s
                     terms.setdefault((*features, *gradient), []).append(
@@ -243,6 +246,8 @@ def make_plan(parametrization: Parametrization, size: int) -> Plan:
                             (component, place_in * TILE_FUNCTIONS + function, coefficient)
                         )
 
+    if not entries:
+        raise ValueError(f"{parametrization}: these kernels are too narrow to compute with")
     entries.sort()
     components_of, columns, coefficients = map(np.array, zip(*entries, strict=True))
     quarter = np.concatenate(rows)

@@ -23,6 +23,12 @@ def pixel_weights(
     return weight * patch_grid(len(weight)).window if window else weight
 
 
+def unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A vector divided by its norm; zeros stay zeros."""
+    norm = np.linalg.norm(v)
+    return v / norm if norm > 0 else v
+
+
 def describe(
     patches: NDArray[Any],
     parametrization: Parametrization,
@@ -47,7 +53,6 @@ def describe(
         for part in parametrization.parts:
             weight = pixel_weights(values, part, preparation.window)
             v = np.einsum("ij,ijd->d", weight, part.feature_map(values))
-            parts.append(v if preparation.joint else v / np.linalg.norm(v))
-        v = np.concatenate(parts)
-        out[i] = v / np.linalg.norm(v)
+            parts.append(v if preparation.joint else unit(v))
+        out[i] = unit(np.concatenate(parts))
     return out if projection is None else projection.apply(out)

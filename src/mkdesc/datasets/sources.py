@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +17,22 @@ from mkdesc.datasets import phototourism
 from mkdesc.images.reading import read_gray
 from mkdesc.patches import as_patches
 
-__all__ = ["PatchSource", "open_patches"]
+__all__ = ["BROKEN", "PatchSource", "open_patches"]
 
-#: Patches that are read at a time.
-BLOCK = 4096
+#: Patches that are read at a time, at most, and their bytes.
+BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
+
+#: What numpy, zipfile and zlib raise for files that are broken in one way or another.
+BROKEN = (
+    ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, MemoryError, RuntimeError,
+    AttributeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 Block = NDArray[Any]
+
+
+def _block_length(size: int, dtype: np.dtype[Any]) -> int:
+    return max(1, min(BLOCK, BLOCK_BYTES // (size * size * dtype.itemsize)))
 
 
 @dataclass(frozen=True)
@@ -79,17 +91,21 @@ def _from_array(array: NDArray[Any], path: Path) -> PatchSource:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
+    length = _block_length(patches.shape[-1], patches.dtype)
+
     def blocks() -> Iterator[Block]:
-        for first in range(0, len(patches), BLOCK):
-            yield patches[first : first + BLOCK]
+        for first in range(0, len(patches), length):
+            yield patches[first : first + length]
 
     return PatchSource(len(patches), patches.shape[-1], patches.dtype, blocks)
 
 
 def _open_npy(path: Path) -> PatchSource:
     try:
-        return _from_array(np.load(path, mmap_mode="r", allow_pickle=False), path)
-    except (ValueError, EOFError, OSError) as error:
+        with np.errstate(over="ignore"):  # absurd shapes are refused right after
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return _from_array(array, path)
+    except BROKEN as error:
         raise ValueError(f"{path}: {_reason(error, path)}") from None
 
 
@@ -123,16 +139,20 @@ def _open_npz(path: Path) -> PatchSource:
         checked = as_patches(np.broadcast_to(np.zeros((), dtype), shape))
         if fortran:
             raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+    except BROKEN as error:
         raise ValueError(f"{path}: {_reason(error, path)}") from None
     count, size = checked.shape[:2]
+    length = _block_length(size, dtype)
 
     def blocks() -> Iterator[Block]:
         with zipfile.ZipFile(path) as archive, archive.open(names[0]) as stream:
             _header(stream)
-            for first in range(0, count, BLOCK):
-                n = min(BLOCK, count - first)
-                data = stream.read(n * size * size * dtype.itemsize)
+            for first in range(0, count, length):
+                n = min(length, count - first)
+                try:
+                    data = stream.read(n * size * size * dtype.itemsize)
+                except BROKEN as error:
+                    raise ValueError(f"{path}: {_reason(error, path)}") from None
                 if len(data) < n * size * size * dtype.itemsize:
                     raise ValueError(f"{path}: the array ends early, at patch {first}")
                 yield np.frombuffer(data, dtype).reshape(n, size, size)

@@ -151,8 +151,10 @@ def learn_model(
     ((800, 32), 400)
     """
     start = time.perf_counter()
-    mkd = MKD() if mkd is None else mkd
+    mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
+    mkd.set_params(whitening=None, output="float32")
     whitening = Whitening() if whitening is None else whitening
+    whitening.check()
     with tempfile.TemporaryFile() as spool:
         labels, width = _describe_all(blocks, mkd, spool)
         raw = np.memmap(spool, np.float32, "r", shape=(len(labels), width))

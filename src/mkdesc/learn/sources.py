@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from mkdesc.datasets.hpatches import HPatches
 from mkdesc.datasets.phototourism import Subset
-from mkdesc.datasets.sources import open_patches
+from mkdesc.datasets.sources import BROKEN, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks, read_observations
@@ -80,9 +79,10 @@ def _labels(path: str | Path, count: int) -> NDArray[np.integer]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             labels = arrays["labels"]
-    except (KeyError, AttributeError, TypeError, ValueError, IndexError, zipfile.BadZipFile):
+        shape, kind = labels.shape, labels.dtype.kind
+    except BROKEN:
         raise ValueError(f"{path}: expected a .npz with arrays 'patches' and 'labels'") from None
-    if labels.shape != (count,) or labels.dtype.kind not in "iuSU":
+    if shape != (count,) or kind not in "iuSU":
         raise ValueError(
             f"{path}: labels: expected {count} integers or names, one per patch, got "
             f"{labels.dtype} {labels.shape}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Card:
     created
         Date, ISO 8601.
     sha256
-        Fingerprint of the tensors.
+        Fingerprint of all the above and of the tensors.
     """
 
     parametrization: str
@@ -111,9 +111,9 @@ class Card:
         return [f"{name:<{width}}  {value}" for name, value in facts.items()]
 
 
-def fingerprint(tensors: dict[str, NDArray[np.float32]]) -> str:
-    """SHA-256 of names, shapes and values of tensors."""
-    digest = hashlib.sha256()
+def fingerprint(tensors: dict[str, NDArray[np.float32]], card: Card) -> str:
+    """SHA-256 of the card (but for the fingerprint itself) and of all tensors."""
+    digest = hashlib.sha256(replace(card, sha256="").to_json().encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].shape} ".encode())
         digest.update(np.ascontiguousarray(tensors[name], "<f4").tobytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def save_model(
     parametrization = as_parametrization(mkd.parametrization)
     projection = whitening.learned(parametrization.dims)
     tensors = {"mean": projection.mean, "projection": np.ascontiguousarray(projection.matrix)}
-    params = whitening.get_params()
+    params = whitening.get_params() | {"power": projection.power}
     card = Card(
         parametrization=str(parametrization),
         patch_size=int(mkd.patch_size),
@@ -74,8 +75,8 @@ def save_model(
         params={name: value for name, value in params.items() if name != "dims"},
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        sha256=fingerprint(tensors),
     )
+    card = replace(card, sha256=fingerprint(tensors, card))
     with atomic_path(path) as partial:
         save_file(tensors, partial, {"mkdesc": card.to_json()})
     return card
@@ -132,6 +133,8 @@ def read_card(model: str | os.PathLike[str]) -> Card:
 
 
 def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
+    if not isinstance(model, (str, os.PathLike)):
+        raise ValueError(f"model: expected a name or a path, got {model!r}")
     name = os.fspath(model)
     if name in bundled_models():
         with as_file(files("mkdesc.models") / f"{name}{_SUFFIX}") as path:
@@ -147,9 +150,11 @@ def _finite(name: str, tensor: NDArray[Any], shape: tuple[int, ...]) -> NDArray[
     """A tensor of the expected shape, of real finite numbers."""
     if tensor.shape != shape:
         raise ValueError(f"{name} has the shape {tensor.shape}, expected {shape}")
-    if tensor.dtype.kind != "f" or not np.isfinite(tensor).all():
+    with np.errstate(over="ignore"):
+        single = tensor.astype(np.float32)
+    if tensor.dtype.kind != "f" or not np.isfinite(single).all():
         raise ValueError(f"{name} has NaN, infinity or no real numbers")
-    return tensor.astype(np.float32)
+    return single
 
 
 def _from_ours(tensors: Tensors, card: Card) -> MKD:
@@ -161,8 +166,8 @@ def _from_ours(tensors: Tensors, card: Card) -> MKD:
         "mean": _finite("mean", tensors["mean"], (raw,)),
         "projection": _finite("projection", tensors["projection"], (raw, card.dims)),
     }
-    if fingerprint(checked) != card.sha256:
-        raise ValueError("the tensors are not those the card was written for (sha256 differs)")
+    if fingerprint(checked, card) != card.sha256:
+        raise ValueError("card and tensors do not belong together (sha256 differs)")
     if card.params.keys() != {"t", "shrinkage", "ridge", "power"}:
         raise ValueError(f"its whitening has the parameters {', '.join(card.params)}")
     try:
@@ -185,7 +190,7 @@ def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims:
         raise ValueError(f"set: expected one of {', '.join(sets)}, got {subset!r}")
     if method not in ("pca", "pcawt", "pcaws", "lw"):
         raise ValueError(f"method: expected pca, pcawt, pcaws or lw, got {method!r}")
-    if dims < 1:
+    if not isinstance(dims, int) or dims < 1:
         raise ValueError(f"dims: expected an integer >= 1, got {dims!r}")
     prefix = f"{subset}.{'lw' if METHODS[method] else 'pca'}"
     names = [f"{prefix}.{part}" for part in ("mean", "eigvecs", "eigvals")]
@@ -199,6 +204,8 @@ def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims:
     mean, vectors, values = (
         _finite(name, tensors[name], shape) for name, shape in zip(names, shapes, strict=True)
     )
+    if not (values > 0).all():
+        raise ValueError(f"{names[2]} has eigenvalues that are not positive")
     whitening = Whitening(method, dims)
     if not METHODS[method]:
         vectors = vectors * pca_scale(values, method, whitening.t, whitening.shrinkage)
