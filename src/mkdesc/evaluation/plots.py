@@ -39,7 +39,8 @@ def _figure(plot: Plot) -> Any:
 
     columns = min(len(plot.panels), 3)
     rows = -(-len(plot.panels) // columns)
-    figure = Figure(figsize=(4.6 * columns, 3.8 * rows + 0.9), layout="constrained")
+    width = max(4.6 * columns, 9.0)  # the legend has three columns
+    figure = Figure(figsize=(width, 3.8 * rows + 0.9), layout="constrained")
     figure.suptitle(plot.title)
     draw = _curves if plot.kind == "curves" else _bars
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
