@@ -32,10 +32,11 @@ def _run() -> int:
     # Warnings are for people too: one line, without the place in the code.
     warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
-        return int(app(standalone_mode=False) or 0)
-    except (typer.Abort, SystemExit) as stop:  # typer's ways to say Ctrl-C
-        if isinstance(stop, SystemExit) and stop.code != 130:
-            raise
+        code = int(app(standalone_mode=False) or 0)
+        if code == 130:  # how typer says Ctrl-C
+            raise KeyboardInterrupt
+        return code
+    except typer.Abort:
         raise KeyboardInterrupt from None
     except usage_error as error:
         message = error.format_message()
