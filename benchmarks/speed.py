@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from mkdesc import MKD
+from mkdesc import MKD, load_model
 from mkdesc.patches import resize_patches
 
 SIZES = (32, 64, 65)
@@ -48,9 +48,15 @@ def ours(size: int, threads: int) -> Iterator[tuple[str, Contender]]:
     mkd = MKD(patch_size=size, n_threads=threads)
     one = MKD(patch_size=size, n_threads=1)
     reference = MKD(patch_size=size, backend="reference")
+    default = load_model("default-32" if size == 32 else "default")
+    default.set_params(n_threads=threads, resize=size == 65)
+    extended = load_model("extended").set_params(n_threads=threads, resize=size == 65)
+    extended.set_params(patch_size=32 if size == 32 else 64)
     yield "mkdesc, uint8", (lambda: mkd.transform(uint8), FAST)
     yield "mkdesc, float32", (lambda: mkd.transform(float32), FAST)
     yield "mkdesc, uint8, 1 thread", (lambda: one.transform(uint8[: FAST // 2]), FAST // 2)
+    yield "mkdesc, model default", (lambda: default.transform(uint8), FAST)
+    yield "mkdesc, model extended", (lambda: extended.transform(uint8), FAST)
     yield "mkdesc reference", (lambda: reference.transform(few), len(few))
 
 
@@ -158,10 +164,11 @@ PEAK = """
 import resource, numpy as np, mkdesc
 mkdesc.MKD().transform(np.zeros((600, 64, 64), np.uint8))
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-patches = np.resize(np.arange(251, dtype=np.uint8), (100_000, 64, 64))
-del patches
-before = peak()  # as much as the input has taken
-patches = np.resize(np.arange(251, dtype=np.uint8), (100_000, 64, 64))
+patches = np.empty((100_000, 64, 64), np.uint8)
+for i in range(len(patches)):
+    patches[i] = i % 251
+patches[:, ::3] += 7
+before = peak()
 out = mkdesc.MKD().transform(patches)
 print(peak() - before - out.nbytes)
 """
