@@ -138,9 +138,7 @@ def rootsift(image: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 def ours(model: str, side: float) -> Describe:
     mkd = mkdesc.load_model(model)
-    return lambda image, points: mkd.transform(
-        cut_patches(image, points, mkd.patch_size, side)
-    )
+    return lambda image, points: mkd.transform(cut_patches(image, points, mkd.patch_size, side))
 
 
 def keypoints_of(image: np.ndarray, detector: str, upright: bool) -> np.ndarray:

@@ -204,9 +204,7 @@ def verify_matches(
     (np.int64(40), [0.5, 0.5, 1.0])
     """
     if geometry not in GEOMETRIES:
-        raise ValueError(
-            f"geometry: expected one of {', '.join(GEOMETRIES)}, got {geometry!r}"
-        )
+        raise ValueError(f"geometry: expected one of {', '.join(GEOMETRIES)}, got {geometry!r}")
     here, there = (_as_positions(name, xy) for name, xy in (("a", a), ("b", b)))
     if len(here) != len(there):
         raise ValueError(f"a and b: expected as many rows, got {len(here)} and {len(there)}")

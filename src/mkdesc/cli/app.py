@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import mkdesc
-from mkdesc.cli import describe, info, learn, models
+from mkdesc.cli import describe, features, info, learn, match, models, sfm
 
 __all__ = ["app", "main"]
 
@@ -19,6 +19,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("match")(match.command)
+app.command("features")(features.command)
+app.command("sfm")(sfm.command)
 app.command("describe")(describe.command)
 app.add_typer(learn.app, name="learn")
 app.add_typer(models.app, name="models")

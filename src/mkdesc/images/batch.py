@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,8 +88,7 @@ class Settings:
 
     def to_json(self) -> str:
         """As text; the model by what it is, not by its name."""
-        if not self.sensitive:
-            make_detector(self.detector)  # refuses unknown names
+        make_detector(self.detector)  # refuses unknown names
         return json.dumps({**asdict(self), "model": read_card(self.model).sha256}, indent=1)
 
 
@@ -153,12 +153,12 @@ def extract_features(
     Returns
     -------
     Extracted
-        A bad image stops nothing; it is listed. ValueError if all of them are bad.
+        A bad image stops nothing; it is listed.
     """
     how = settings or Settings()
     target = Path(folder)
     described = how.to_json()
-    features = how.make(n_threads=1)
+    how.make()  # refuses what is wrong before anything is written
     target.mkdir(parents=True, exist_ok=True)
     if (target / SETTINGS).exists():
         check_settings(target, (target / SETTINGS).read_text(), described)
@@ -168,12 +168,15 @@ def extract_features(
     kept = [name for name in images if features_path(target, name).exists()]
     names = [name for name in images if not features_path(target, name).exists()]
 
+    local = threading.local()
+
     def make(index: int) -> str | None:
         name = names[index]
         try:
             # Detectors are not meant for two threads at a time.
-            own = how.make(n_threads=1) if threads > 1 else features
-            found = _describe(own, read_gray(images[name], max_pixels, as_stored=True))
+            if not hasattr(local, "features"):
+                local.features = how.make(n_threads=1)
+            found = _describe(local.features, read_gray(images[name], max_pixels, as_stored=True))
         except (ValueError, OSError) as error:
             return str(error)
         _save(features_path(target, name), found)
@@ -186,8 +189,6 @@ def extract_features(
             bad[names[index]] = reason
         if progress is not None:
             progress(len(kept) + index + 1, len(images))
-    if len(bad) == len(images):
-        raise ValueError(f"none of {len(images)} images could be used; {next(iter(bad.values()))}")
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
@@ -204,7 +205,7 @@ def _describe(features: Features, image: NDArray[np.uint8]) -> ImageFeatures:
 def _save(path: Path, found: ImageFeatures) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial, partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, **found._asdict())
+        np.savez(file, **found._asdict())
 
 
 def load_features(folder: str | Path, name: str) -> ImageFeatures:

@@ -130,7 +130,7 @@ class Features:
         found = detect_keypoints(image, limit, self.detector, mask)
         if not self.upright:
             return tuple(found)
-        places = {}  # a place with several orientations is one place
+        places: dict[Any, Any] = {}  # a place with several orientations is one place
         for keypoint in found:
             keypoint.angle = 0
             places.setdefault((keypoint.pt, keypoint.size), keypoint)
@@ -156,7 +156,7 @@ class Features:
             raise ValueError("descriptors: expected None; they are returned, not filled in")
         return tuple(keypoints), self.describe(image, points_from_keypoints(keypoints))
 
-    def detectAndCompute(  # noqa: N802 (OpenCV's name)
+    def detectAndCompute(
         self, image: ArrayLike, mask: ArrayLike | None = None
     ) -> tuple[tuple[Any, ...], NDArray[Any]]:
         """Keypoints of an image and their descriptors (N, D); (0, D) if there are none.
@@ -187,16 +187,16 @@ class Features:
         described = self.mkd.transform(patches)
         return described if self.output == "float32" else as_uint8(described)
 
-    def descriptorSize(self) -> int:  # noqa: N802
+    def descriptorSize(self) -> int:
         """Numbers per descriptor."""
         return self._dims
 
-    def descriptorType(self) -> int:  # noqa: N802
+    def descriptorType(self) -> int:
         """OpenCV's name for the type of a descriptor: CV_32F or CV_8U."""
         cv2 = opencv()
         return int(cv2.CV_32F if self.output == "float32" else cv2.CV_8U)
 
-    def defaultNorm(self) -> int:  # noqa: N802
+    def defaultNorm(self) -> int:
         """OpenCV's name for the distance that compares descriptors: NORM_L2."""
         return int(opencv().NORM_L2)
 

@@ -22,7 +22,12 @@ from mkdesc.images.batch import ImageFeatures, check_settings, load_features
 __all__ = ["CAMERAS", "add_features", "common_folder", "pycolmap_module", "stored_names"]
 
 #: Which images share a camera, by COLMAP's names.
-CAMERAS = {"auto": "AUTO", "single": "SINGLE", "per-image": "PER_IMAGE", "per-folder": "PER_FOLDER"}
+CAMERAS = {
+    "auto": "AUTO",
+    "single": "SINGLE",
+    "per-image": "PER_IMAGE",
+    "per-folder": "PER_FOLDER",
+}
 
 #: COLMAP has (0.5, 0.5) at the centre of the first pixel, we (0, 0).
 PIXEL_CENTRE = 0.5
@@ -110,8 +115,8 @@ def add_features(
         raise ValueError(f"cameras: expected one of {', '.join(CAMERAS)}, got {cameras!r}")
     pycolmap = pycolmap_module()
     if camera_model not in pycolmap.CameraModelId.__members__:
-        known = ", ".join(name for name in pycolmap.CameraModelId.__members__ if name != "INVALID")
-        raise ValueError(f"camera_model: expected one of {known}, got {camera_model!r}")
+        models = ", ".join(pycolmap.CameraModelId.__members__)
+        raise ValueError(f"camera_model: expected one of {models}, got {camera_model!r}")
     new = sorted(names)
     with atomic_path(path) as partial:
         if path.exists():
@@ -130,8 +135,8 @@ def add_features(
                 camera = base.read_camera(known[name].camera_id)
                 if [camera.width, camera.height] != found.image_size.tolist():
                     raise ValueError(
-                        f"{images / name}: {camera.width} x {camera.height} px for COLMAP, but its "
-                        f"features are of {found.image_size[0]} x {found.image_size[1]} px"
+                        f"{images / name}: {camera.width} x {camera.height} px for COLMAP, but "
+                        f"its features are of {found.image_size[0]} x {found.image_size[1]} px"
                     )
                 base.write_keypoints(known[name].image_id, colmap_keypoints(found))
         with closing(sqlite3.connect(partial)) as base:

@@ -21,7 +21,7 @@ def h5py_module() -> Any:
     try:
         import h5py
     except ImportError:
-        raise ImportError("hloc's files need h5py: pip install h5py") from None
+        raise ImportError("hloc's files need h5py: pip install 'mkdesc[hloc]'") from None
     return h5py
 
 

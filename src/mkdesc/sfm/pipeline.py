@@ -7,7 +7,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,11 @@ class Mapping:
     camera_model: str = "SIMPLE_RADIAL"
     seed: int = 0
 
+    def to_json(self) -> str:
+        """As text: what matches in a database depend on."""
+        own = {key: value for key, value in asdict(self).items() if key != "settings"}
+        return json.dumps({**json.loads(self.settings.to_json()), **own}, indent=1)
+
 
 def reconstruct(
     images: str | Path,
@@ -106,26 +111,34 @@ def reconstruct(
     )
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
-        raise ValueError(f"{images}: expected at least two images, got {len(usable)} usable")
+        reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
+        raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
     wanted = list(all_pairs(usable)) if pairs is None else read_pairs(pairs, usable)
 
-    settings = how.settings.to_json()
+    settings = how.to_json()
     base = target / DATABASE
     new = set(usable) - database.stored_names(base, settings)
     if new:
         database.add_features(
             base, target / FEATURES, new, settings, Path(images), how.cameras, how.camera_model
         )
+    finished = target / REPORT
+    made_of = {"settings": json.loads(settings), "pairs": [list(pair) for pair in wanted]}
+    if finished.exists() and (target / SPARSE).is_dir():
+        earlier = Report.from_dict(json.loads(finished.read_text()), made_of)
+        if earlier is not None:
+            return earlier
     pycolmap.set_random_seed(how.seed)
     _match(base, target / FEATURES, wanted, how, tell)
     tell("verifying", 0, 0)
     verification = pycolmap.TwoViewGeometryOptions()
     verification.ransac.random_seed = how.seed
     pycolmap.geometric_verification(base, two_view_geometry_options=verification)
+    tell("verifying", 1, 1)
     models = _map(base, Path(images), target, how, tell, len(usable))
     report = make_report(models, base, len(usable), extracted.bad)
-    with atomic_path(target / REPORT) as partial:
-        partial.write_text(json.dumps(report.to_dict(), indent=1))
+    with atomic_path(finished) as partial:
+        partial.write_text(json.dumps(report.to_dict(made_of), indent=1))
     return report
 
 
@@ -168,14 +181,19 @@ def _map(
     work.mkdir()
     seen = 0
 
-    def one_more() -> None:
+    def more(images: int) -> None:
         nonlocal seen
-        seen += 1
+        seen += images
         tell("mapping", min(seen, count), count)
 
     try:
         models = pycolmap.incremental_mapping(
-            base, images, work, options, next_image_callback=one_more
+            base,
+            images,
+            work,
+            options,
+            initial_image_pair_callback=lambda: more(2),
+            next_image_callback=lambda: more(1),
         )
         if not models:
             raise ValueError(
@@ -205,4 +223,10 @@ def _refine_centres(model: Any) -> None:
     options = pycolmap.BundleAdjustmentOptions()
     options.refine_principal_point = True
     options.print_summary = False
-    pycolmap.bundle_adjustment(model, options)
+    config = pycolmap.BundleAdjustmentConfig()
+    for image in model.reg_image_ids():
+        config.add_image(image)
+    config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
+    # (pycolmap.bundle_adjustment does the same, and talks.)
+    pycolmap.create_default_bundle_adjuster(options, config, model).solve()
+    model.update_point_3d_errors()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,16 @@ class Report:
     inliers: int
     bad: dict[str, str] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, and the version that made it, for JSON."""
-        return {**asdict(self), "mkdesc": mkdesc.__version__}
+    def to_dict(self, made_of: dict[str, Any]) -> dict[str, Any]:
+        """All of it, the version that made it and what it was made of, for JSON."""
+        return {**asdict(self), "mkdesc": mkdesc.__version__, "made_of": made_of}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any], made_of: dict[str, Any]) -> Report | None:
+        """What :meth:`to_dict` gave, if it was made of the same; None otherwise."""
+        if found.get("made_of") != made_of or found.get("mkdesc") != mkdesc.__version__:
+            return None
+        return cls(**{key.name: found[key.name] for key in fields(cls)})
 
     def lines(self) -> list[str]:
         """As text."""
