@@ -34,6 +34,9 @@ def command(
         str, typer.Option(help="Which images share a camera: auto, single, per-image, per-folder.")
     ] = "auto",
     camera_model: Annotated[str, typer.Option(help="COLMAP's camera model.")] = "SIMPLE_RADIAL",
+    refine_centres: Annotated[
+        bool, typer.Option(help="Move principal points as far as the views determine them.")
+    ] = True,
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped."""
@@ -41,7 +44,13 @@ def command(
     from mkdesc.sfm.pipeline import Mapping, reconstruct
 
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
-    how = Mapping(settings, ratio, cameras=cameras, camera_model=camera_model)
+    how = Mapping(
+        settings,
+        ratio,
+        cameras=cameras,
+        camera_model=camera_model,
+        refine_centres=refine_centres,
+    )
     with resumable(), progress("items") as bar:
         tasks = {}
 

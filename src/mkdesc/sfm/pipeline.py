@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from mkdesc.images.batch import Settings, extract_features, load_features
 from mkdesc.images.reading import MAX_PIXELS, find_images
 from mkdesc.matching import match_descriptors
 from mkdesc.sfm import database
+from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
 from mkdesc.sfm.report import Report, make_report
 
@@ -24,9 +24,6 @@ __all__ = ["Mapping", "reconstruct"]
 
 #: Names inside the folder of a reconstruction.
 FEATURES, DATABASE, SPARSE, REPORT = "features", "database.db", "sparse", "report.json"
-
-#: Images that a camera must have taken for its principal point to be refined.
-CENTRE_IMAGES = 6
 
 #: Called with a step, how much of it is done and how much there is to do (0: unknown).
 Progress = Callable[[str, int, int], Any]
@@ -47,6 +44,8 @@ class Mapping:
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model
         COLMAP's name of the camera model.
+    refine_centres
+        Whether to move principal points (:mod:`mkdesc.sfm.centres`) or leave them in the middle.
     seed
         The same seed gives the same model on the same machine.
     """
@@ -56,6 +55,7 @@ class Mapping:
     max_distance: float | None = None
     cameras: str = "auto"
     camera_model: str = "SIMPLE_RADIAL"
+    refine_centres: bool = True
     seed: int = 0
 
     def to_json(self) -> str:
@@ -200,7 +200,8 @@ def _map(
                 f"{images}: no model could be made; too few matches agree (see {base})"
             )
         for number, model in models.items():
-            _refine_centres(model)
+            if how.refine_centres:
+                refine_centres(model)
             model.write_binary(work / str(number))
             model.export_PLY(work / str(number) / "points.ply")
         if (target / SPARSE).exists():
@@ -209,24 +210,3 @@ def _map(
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return dict(models)
-
-
-def _refine_centres(model: Any) -> None:
-    """Let the principal points of a model go, if each is seen by enough images to be known.
-
-    COLMAP keeps them in the middle of the image; several pixels off, they turn the cameras.
-    """
-    pycolmap = database.pycolmap_module()
-    images = Counter(image.camera_id for image in model.images.values() if image.has_pose)
-    if min(images.values()) < CENTRE_IMAGES:
-        return
-    options = pycolmap.BundleAdjustmentOptions()
-    options.refine_principal_point = True
-    options.print_summary = False
-    config = pycolmap.BundleAdjustmentConfig()
-    for image in model.reg_image_ids():
-        config.add_image(image)
-    config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
-    # (pycolmap.bundle_adjustment does the same, and talks.)
-    pycolmap.create_default_bundle_adjuster(options, config, model).solve()
-    model.update_point_3d_errors()
