@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD, describe
+    from mkdesc.images.features import Features
     from mkdesc.kernels import VonMises
     from mkdesc.match_kernel import match_kernel
+    from mkdesc.matching import match_descriptors, verify_matches
     from mkdesc.models import bundled_models, load_model, save_model
     from mkdesc.parametrization import (
         CARTESIAN,
@@ -35,8 +37,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "MKD": "descriptor",
     "describe": "descriptor",
+    "Features": "images.features",
     "VonMises": "kernels",
     "match_kernel": "match_kernel",
+    "match_descriptors": "matching",
+    "verify_matches": "matching",
     "Statistics": "statistics",
     "Whitening": "whitening",
     "load_model": "models",
@@ -60,6 +65,7 @@ __all__ = [
     "MKD",
     "POLAR",
     "POLAR_ABSOLUTE",
+    "Features",
     "Parametrization",
     "Statistics",
     "VonMises",
@@ -68,9 +74,11 @@ __all__ = [
     "bundled_models",
     "describe",
     "load_model",
+    "match_descriptors",
     "match_kernel",
     "product",
     "save_model",
+    "verify_matches",
 ]
 
 

@@ -13,10 +13,13 @@ from mkdesc.cli import (
     describe,
     evaluate,
     export,
+    features,
     info,
     learn,
     make_hpatches,
+    match,
     models,
+    sfm,
 )
 
 __all__ = ["app"]
@@ -28,6 +31,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("match")(match.command)
+app.command("features")(features.command)
+app.command("sfm")(sfm.command)
 app.command("describe")(describe.command)
 app.add_typer(learn.app, name="learn")
 app.add_typer(models.app, name="models")

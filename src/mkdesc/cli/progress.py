@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -13,7 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["console", "progress", "warm_up"]
+__all__ = ["console", "progress", "resumable", "warm_up"]
 
 console = Console(stderr=True)
 
@@ -52,3 +56,13 @@ def warm_up(dtype: str) -> None:
 
     with console.status("loading the compiled code (the first run compiles it: some 5 s)"):
         compile_for(dtype)
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Work that goes on where it was interrupted; says so if it is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.print("interrupted; the same command goes on from here")
+        raise typer.Exit(130) from None

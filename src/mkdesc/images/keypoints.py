@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import opencv
 
-__all__ = ["DETECTORS", "detect_keypoints", "make_detector"]
+__all__ = ["DETECTORS", "check_max_keypoints", "detect_keypoints", "make_detector"]
 
 #: Names and what makes such a detector in OpenCV; some builds lack some of them.
 DETECTORS = {
@@ -45,6 +45,12 @@ def make_detector(name: str) -> Any:
             f"detector: expected one of {', '.join(known)} or an OpenCV detector, got {name!r}"
         )
     return factory(nfeatures=100_000) if name == "orb" else factory()
+
+
+def check_max_keypoints(number: object) -> None:
+    """Refuse what is no number of keypoints; None means all of them."""
+    if number is not None and (not isinstance(number, (int, np.integer)) or number < 1):
+        raise ValueError(f"max_keypoints: expected an integer >= 1 or None, got {number!r}")
 
 
 def detect_keypoints(
@@ -85,10 +91,7 @@ def detect_keypoints(
     >>> detect_keypoints(np.zeros((80, 80), np.uint8))
     []
     """
-    if max_keypoints is not None and (
-        not isinstance(max_keypoints, (int, np.integer)) or max_keypoints < 1
-    ):
-        raise ValueError(f"max_keypoints: expected an integer >= 1 or None, got {max_keypoints!r}")
+    check_max_keypoints(max_keypoints)
     if isinstance(detector, str):
         detector = make_detector(detector)
     elif not hasattr(detector, "detect"):

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["opencv", "read_gray"]
+from mkdesc.images.header import read_header
+
+__all__ = ["MAX_PIXELS", "SUFFIXES", "find_images", "opencv", "read_gray"]
+
+#: Endings of the files that are taken for photographs.
+SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+
+#: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
+#: to more than the memory holds.
+MAX_PIXELS = 250_000_000
 
 
 def opencv() -> Any:
@@ -20,18 +30,74 @@ def opencv() -> Any:
     return cv2
 
 
-def read_gray(path: str | Path) -> NDArray[np.uint8]:
+def read_gray(
+    path: str | Path, max_pixels: int = MAX_PIXELS, *, as_stored: bool = False
+) -> NDArray[np.uint8]:
     """Read an image file as gray (H, W) uint8.
 
     The file is read by Python and only decoded by OpenCV, so that any path works everywhere.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    max_pixels
+        Larger images are refused before they are decoded.
+    as_stored
+        Whether to leave the image as the file stores it and not turn it as its EXIF data say.
+        COLMAP and hloc leave it.
     """
     cv2 = opencv()
-    data = np.frombuffer(Path(path).read_bytes(), np.uint8)
+    data = Path(path).read_bytes()
+    header = read_header(data)
+    if header.width * header.height > max_pixels:
+        raise ValueError(
+            f"{path}: {header.width} x {header.height} px, expected at most {max_pixels:,} pixels "
+            "(max_pixels raises the limit)"
+        )
+    if not data or not header.whole:
+        raise ValueError(f"{path}: {'truncated' if data else 'empty'}, not a whole image file")
+    flags = cv2.IMREAD_GRAYSCALE | (cv2.IMREAD_IGNORE_ORIENTATION if as_stored else 0)
     try:
-        image = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE) if data.size else None
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error:
         image = None
     if image is None:
         raise ValueError(f"{path}: not an image that OpenCV can read")
     gray: NDArray[np.uint8] = image
     return gray
+
+
+def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
+    """Image files by the names they go by: unique, sorted, with forward slashes.
+
+    Parameters
+    ----------
+    sources
+        Files, which go by their file names, and folders, whose images (of all folders in them)
+        go by their paths from there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "b.jpg").touch(), (folder / "a.png").touch(), (folder / "notes").touch()
+    >>> list(find_images([folder]))
+    ['a.png', 'b.jpg']
+    """
+    found: dict[str, Path] = {}
+    for source in map(Path, sources):
+        if not source.exists():
+            raise FileNotFoundError(f"{source} does not exist")
+        if source.is_dir():
+            files = [f for f in source.rglob("*") if f.suffix.lower() in SUFFIXES and f.is_file()]
+            named = {file.relative_to(source).as_posix(): file for file in files}
+            if not named:
+                raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
+        else:
+            named = {source.name: source}
+        for name, file in named.items():
+            if name in found:
+                raise ValueError(f"{found[name]} and {file}: two images of the name {name}")
+            found[name] = file
+    return dict(sorted(found.items()))

@@ -97,7 +97,7 @@ def colmap_blocks(
         if not file.is_file():
             warnings.warn(f"{file} is not there; left out", stacklevel=2)
             continue
-        image = read_gray(file)
+        image = read_gray(file, as_stored=True)
         keypoints = points_from_keypoints(detect_keypoints(image))
         if len(keypoints) and len(xy):
             distance, nearest = map(np.asarray, KDTree(keypoints[:, :2]).query(xy))

@@ -8,12 +8,9 @@ match. What a whitening learns from them is what detectors, cameras and light do
 from __future__ import annotations
 
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +26,10 @@ from mkdesc.images.jitter import (
     jitter_frames,
 )
 from mkdesc.images.keypoints import detect_keypoints
-from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.reading import SUFFIXES, opencv, read_gray
+from mkdesc.threads import in_order
 
-__all__ = ["SUFFIXES", "VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
-
-#: Endings of the files that are taken for photographs.
-SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+__all__ = ["VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
 
 #: The views of a keypoint: how strongly each is changed.
 VIEWS = ("plain", "easy", "easy", "hard", "hard", "tough", "tough", "stronger")
@@ -191,7 +186,7 @@ def photo_blocks(
 
     first = 0
     reasons = []
-    for index, made in enumerate(_in_order(make, len(files), threads)):
+    for index, made in enumerate(in_order(make, len(files), threads)):
         if isinstance(made, str):
             reason = made if str(files[index]) in made else f"{files[index]}: {made}"
             reasons.append(reason)
@@ -204,22 +199,6 @@ def photo_blocks(
         yield PhotoBlock(patches, labels, files[index], index)
     if first == 0:
         raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
-
-
-def _in_order(make: Callable[[int], Any], count: int, threads: int) -> Iterator[Any]:
-    """``make(0), make(1), ...`` by several threads, at most twice as many ahead."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Any]] = deque()
-        try:
-            for index in range(count):
-                waiting.append(pool.submit(make, index))
-                if len(waiting) >= 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:  # whoever stops early need not wait for the rest
-            for future in waiting:
-                future.cancel()
 
 
 def _views(image: NDArray[np.uint8], how: Recipe, rng: np.random.Generator) -> NDArray[np.uint8]:

@@ -1,0 +1,92 @@
+"""``mkdesc features``: keypoints and descriptors of many photographs, for other programs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.progress import console, progress, resumable
+from mkdesc.images.features import DEFAULT_MODEL
+from mkdesc.images.reading import MAX_PIXELS
+
+__all__ = ["command"]
+
+FORMATS = ("npz", "hloc", "colmap")
+
+
+def command(
+    images: Annotated[list[Path], typer.Argument(help="Photographs, or folders of them.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Folder (npz), .h5 file (hloc) or .db (colmap)."
+        ),
+    ],
+    kind: Annotated[
+        str,
+        typer.Option("--format", help="npz: a file per image; hloc: HDF5; colmap: a database."),
+    ] = "npz",
+    keypoints: Keypoints = 4096,
+    detector: Detector = "sift",
+    model: Model = DEFAULT_MODEL,
+    side: Side = None,
+    upright: Upright = False,
+    dtype: Annotated[str, typer.Option(help="Of descriptors: float32 or uint8.")] = "float32",
+    max_pixels: MaxPixels = MAX_PIXELS,
+) -> None:
+    """Detect and describe; a second run goes on where the first one stopped."""
+    from mkdesc.images.batch import Settings, extract_features
+    from mkdesc.images.reading import find_images
+
+    if kind not in FORMATS:
+        raise ValueError(f"--format: expected one of {', '.join(FORMATS)}, got {kind!r}")
+    settings = Settings(detector, keypoints, model, side, upright, dtype)
+    found = find_images(images)
+    store = _store(kind, found)
+    made = settings.to_json()
+    stored = store.stored_names(output, made) if store else set()
+    missing = {name: file for name, file in found.items() if name not in stored}
+    folder = output if store is None else output.with_name(f"{output.name}.parts")
+    bad: dict[str, str] = {}
+    if missing:
+        with resumable(), progress("images") as bar:
+            task = bar.add_task("describing", total=len(missing))
+            done = extract_features(
+                missing, folder, settings, lambda n, _: bar.update(task, completed=n), max_pixels
+            )
+            bad = done.bad
+            if store is not None:
+                if done.done or done.kept:
+                    store.add(output, folder, sorted({*done.done, *done.kept}), made)
+                shutil.rmtree(folder)
+    if len(bad) == len(found):
+        raise ValueError(f"none of {len(found)} images is usable; {next(iter(bad.values()))}")
+    for reason in bad.values():
+        console.print(f"left out: {reason}", highlight=False, soft_wrap=True)
+    console.print(f"{output}: {len(found) - len(bad)} of {len(found)} images", highlight=False)
+
+
+class _Store:
+    """Where features go that are not left in their folder."""
+
+    def __init__(self, module: Any, **fixed: Any) -> None:
+        self.stored_names = module.stored_names
+        self._add, self._fixed = module.add_features, fixed
+
+    def add(self, path: Path, folder: Path, names: list[str], settings: str) -> None:
+        self._add(path, folder, names, settings, **self._fixed)
+
+
+def _store(kind: str, found: dict[str, Path]) -> _Store | None:
+    from mkdesc.sfm import database, hloc
+
+    if kind == "hloc":
+        return _Store(hloc)
+    if kind == "colmap":
+        database.pycolmap_module()
+        return _Store(database, images=database.common_folder(found))
+    return None

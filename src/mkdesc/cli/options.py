@@ -1,0 +1,28 @@
+"""Options that several commands share: how photographs are described."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mkdesc.images.reading import MAX_PIXELS
+
+__all__ = ["Detector", "Keypoints", "MaxPixels", "Model", "Ratio", "Side", "Upright"]
+
+Detector = Annotated[str, typer.Option(help="sift, orb, gftt, fast, ...: OpenCV's detectors.")]
+Keypoints = Annotated[
+    int, typer.Option(metavar="N", help="Keypoints per image, at most: the strongest.")
+]
+Model = Annotated[str, typer.Option(help="Bundled model or model file.")]
+Side = Annotated[
+    float | None,
+    typer.Option(help="Side of a patch in units of sigma; default: 24, or what suits --detector."),
+]
+Upright = Annotated[bool, typer.Option("--upright", help="Ignore orientations: level cameras.")]
+Ratio = Annotated[
+    float, typer.Option(help="Ratio test on mutual nearest neighbours; 1: hardly any.")
+]
+MaxPixels = Annotated[
+    int, typer.Option(help=f"Refuse larger images; default: {MAX_PIXELS:,}.", show_default=False)
+]

@@ -1,0 +1,226 @@
+"""Features of many images, one file for each: parallel, and able to go on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.descriptor import available_threads
+from mkdesc.files import atomic_path
+from mkdesc.images.features import DEFAULT_MODEL, Features
+from mkdesc.images.frames import points_from_keypoints
+from mkdesc.images.keypoints import make_detector
+from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
+from mkdesc.models import read_card
+from mkdesc.threads import in_order
+
+__all__ = [
+    "Extracted",
+    "ImageFeatures",
+    "Settings",
+    "check_settings",
+    "extract_features",
+    "load_features",
+]
+
+#: Where a folder of features says how they were made.
+SETTINGS = "features.json"
+
+
+class ImageFeatures(NamedTuple):
+    """What is kept of an image.
+
+    Attributes
+    ----------
+    keypoints
+        (N, 4) float32: x, y, sigma, angle; pixel centres at integers, degrees clockwise.
+    scores
+        (N,) float32: responses of the detector, falling.
+    descriptors
+        (N, D) float32 or uint8.
+    image_size
+        (2,) int64: width and height as the file stores them (EXIF turns nothing).
+    """
+
+    keypoints: NDArray[np.float32]
+    scores: NDArray[np.float32]
+    descriptors: NDArray[Any]
+    image_size: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that features depend on, besides the image; as for :class:`mkdesc.Features`.
+
+    ``sensitive`` asks for SIFT keypoints of a quarter of OpenCV's lowest contrast, placed
+    without its shift of a quarter of a pixel: what a reconstruction wants.
+    """
+
+    detector: str = "sift"
+    max_keypoints: int | None = None
+    model: str = DEFAULT_MODEL
+    side: float | None = None
+    upright: bool = False
+    output: str = "float32"
+    sensitive: bool = False
+
+    def make(self, n_threads: int | None = None) -> Features:
+        """The features these settings describe."""
+        detector: Any = self.detector
+        if self.sensitive and detector == "sift":
+            detector = opencv().SIFT_create(contrastThreshold=0.01, enable_precise_upscale=True)
+        return Features(
+            detector,
+            self.max_keypoints,
+            self.model,
+            self.side,
+            self.upright,
+            self.output,
+            n_threads,
+        )
+
+    def to_json(self) -> str:
+        """As text; the model by what it is, not by its name."""
+        make_detector(self.detector)  # refuses unknown names
+        return json.dumps({**asdict(self), "model": read_card(self.model).sha256}, indent=1)
+
+
+class Extracted(NamedTuple):
+    """What became of a batch.
+
+    Attributes
+    ----------
+    done, kept
+        Names of the images that were described now, and earlier.
+    bad
+        Names of those that could not be, and why.
+    """
+
+    done: list[str]
+    kept: list[str]
+    bad: dict[str, str]
+
+
+def check_settings(place: Path, found: str, expected: str) -> None:
+    """Refuse to mix features that were made with different settings."""
+    try:
+        theirs, ours = json.loads(found), json.loads(expected)
+        differing = [key for key in ours if theirs.get(key) != ours[key]]
+    except (ValueError, AttributeError):
+        raise ValueError(f"{place}: does not say how its features were made") from None
+    if differing:
+        had = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
+        raise ValueError(f"{place}: has features of other settings ({had}); choose another place")
+
+
+def features_path(folder: Path, name: str) -> Path:
+    """Where in a folder of features those of an image are."""
+    return folder / f"{name}.npz"
+
+
+def extract_features(
+    images: Mapping[str, Path],
+    folder: str | Path,
+    settings: Settings | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    max_pixels: int = MAX_PIXELS,
+    n_threads: int | None = None,
+) -> Extracted:
+    """Describe images into a folder, one ``.npz`` for each; those that are there are kept.
+
+    Parameters
+    ----------
+    images
+        Names and files, as :func:`mkdesc.images.reading.find_images` gives them.
+    folder
+        Made if it is not there. Each of its files is whole, whenever one stops.
+    settings
+        How to detect and describe; a folder holds features of one kind only.
+    progress
+        Called with how many are done and how many there are.
+    max_pixels
+        Larger images are refused.
+    n_threads
+        Images at a time; None: one per core.
+
+    Returns
+    -------
+    Extracted
+        A bad image stops nothing; it is listed.
+    """
+    how = settings or Settings()
+    target = Path(folder)
+    described = how.to_json()
+    how.make()  # refuses what is wrong before anything is written
+    target.mkdir(parents=True, exist_ok=True)
+    if (target / SETTINGS).exists():
+        check_settings(target, (target / SETTINGS).read_text(), described)
+    else:
+        with atomic_path(target / SETTINGS) as partial:
+            partial.write_text(described)
+    kept = [name for name in images if features_path(target, name).exists()]
+    names = [name for name in images if not features_path(target, name).exists()]
+
+    local = threading.local()
+
+    def make(index: int) -> str | None:
+        name = names[index]
+        try:
+            # Detectors are not meant for two threads at a time.
+            if not hasattr(local, "features"):
+                local.features = how.make(n_threads=1)
+            found = _describe(local.features, read_gray(images[name], max_pixels, as_stored=True))
+        except (ValueError, OSError) as error:
+            return str(error)
+        _save(features_path(target, name), found)
+        return None
+
+    threads = available_threads() if n_threads is None else n_threads
+    bad: dict[str, str] = {}
+    for index, reason in enumerate(in_order(make, len(names), threads)):
+        if reason is not None:
+            bad[names[index]] = reason
+        if progress is not None:
+            progress(len(kept) + index + 1, len(images))
+    return Extracted([name for name in names if name not in bad], kept, bad)
+
+
+def _describe(features: Features, image: NDArray[np.uint8]) -> ImageFeatures:
+    keypoints, descriptors = features.detectAndCompute(image)
+    return ImageFeatures(
+        points_from_keypoints(keypoints).astype(np.float32),
+        np.array([keypoint.response for keypoint in keypoints], np.float32),
+        descriptors,
+        np.array(image.shape[::-1], np.int64),
+    )
+
+
+def _save(path: Path, found: ImageFeatures) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as partial, partial.open("wb") as file:
+        np.savez(file, **found._asdict())
+
+
+def load_features(folder: str | Path, name: str) -> ImageFeatures:
+    """The features of an image out of a folder.
+
+    Parameters
+    ----------
+    folder
+        What :func:`extract_features` wrote.
+    name
+        Of the image.
+    """
+    path = features_path(Path(folder), name)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return ImageFeatures(*(file[field] for field in ImageFeatures._fields))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{path}: not a file of features ({error})") from None

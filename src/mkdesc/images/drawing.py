@@ -1,0 +1,102 @@
+"""Pictures of matches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.images.reading import opencv
+
+__all__ = ["draw_matches"]
+
+#: Lines drawn at most, and the pixels of the longer side of either image.
+LINES, LONGEST = 250, 1000
+#: Space between the images, and above them for the caption.
+_GAP, _HEAD = 12, 44
+
+
+def draw_matches(
+    a: NDArray[np.uint8],
+    b: NDArray[np.uint8],
+    here: ArrayLike,
+    there: ArrayLike,
+    caption: str = "",
+) -> NDArray[np.uint8]:
+    """Two images side by side, with lines between matched places.
+
+    Parameters
+    ----------
+    a, b
+        Gray images (H, W), uint8; larger ones are drawn smaller.
+    here, there
+        Positions (M, 2) in either, matched row by row. Of many, evenly chosen ones are drawn.
+    caption
+        A line of text above.
+
+    Returns
+    -------
+    ndarray of shape (height, width, 3), uint8
+        Blue first, as OpenCV has it. A line's colour tells where in the first image it begins,
+        so that neighbours which stay together keep one colour.
+
+    Examples
+    --------
+    >>> picture = draw_matches(np.zeros((50, 60), np.uint8), np.ones((40, 30), np.uint8), [], [])
+    >>> picture.shape
+    (94, 102, 3)
+    """
+    cv2 = opencv()
+    scales = [min(1.0, LONGEST / max(image.shape)) for image in (a, b)]
+    small = [
+        cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        for image, scale in zip((a, b), scales, strict=True)
+    ]
+    height = max(image.shape[0] for image in small)
+    shift = small[0].shape[1] + _GAP
+    canvas = np.full((height + _HEAD, shift + small[1].shape[1], 3), 255, np.uint8)
+    for image, left in zip(small, (0, shift), strict=True):
+        # A little paler than they are: the lines are what is to be seen.
+        pale = (image * 0.75 + 40).astype(np.uint8)[..., None]
+        canvas[_HEAD : _HEAD + image.shape[0], left : left + image.shape[1]] = pale
+    starts = _placed(here, scales[0], 0)
+    ends = _placed(there, scales[1], shift)
+    chosen = np.unique(np.linspace(0, len(starts) - 1, min(LINES, len(starts))).astype(int))
+    colours = _colours(starts[chosen], small[0].shape)
+    lines = canvas.copy()
+    for start, end, colour in zip(starts[chosen], ends[chosen], colours, strict=True):
+        cv2.line(lines, _fine(start), _fine(end), colour, 1, cv2.LINE_AA, _BITS)
+    canvas = cv2.addWeighted(lines, 0.65, canvas, 0.35, 0)
+    for start, end, colour in zip(starts[chosen], ends[chosen], colours, strict=True):
+        for place in (start, end):
+            cv2.circle(canvas, _fine(place), 3 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
+    # The default font is drawn of strokes and has ASCII only.
+    text = caption.encode("ascii", "replace").decode()
+    cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
+    picture: NDArray[np.uint8] = canvas
+    return picture
+
+
+#: Bits of a fraction of a pixel, for lines that do not snap to pixels.
+_BITS = 4
+
+
+def _fine(place: NDArray[np.float64]) -> tuple[int, int]:
+    x, y = np.rint(place * (1 << _BITS)).astype(int).tolist()
+    return x, y
+
+
+def _placed(xy: ArrayLike, scale: float, left: int) -> NDArray[np.float64]:
+    places = np.asarray(xy, np.float64).reshape(-1, 2)
+    return (places + 0.5) * scale - 0.5 + [left, _HEAD]
+
+
+def _colours(places: NDArray[np.float64], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """A hue by direction from the centre of the image, all of them bright."""
+    centre = np.array([shape[1] / 2, shape[0] / 2 + _HEAD])
+    away = places - centre
+    hues = (np.rad2deg(np.arctan2(away[:, 1], away[:, 0])) % 360 / 2).astype(np.uint8)
+    full = np.stack([hues, np.full_like(hues, 220), np.full_like(hues, 235)], axis=-1)
+    if not len(full):
+        return []
+    cv2 = opencv()
+    return [tuple(row) for row in cv2.cvtColor(full[None], cv2.COLOR_HSV2BGR)[0].tolist()]

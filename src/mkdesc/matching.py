@@ -1,0 +1,240 @@
+"""Matching descriptors, and keeping the matches that agree on one geometry.
+
+>>> import numpy as np
+>>> a = np.eye(4, dtype=np.float32)
+>>> match_descriptors(a, a[[2, 0, 1]]).pairs.tolist()
+[[0, 1], [1, 2], [2, 0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.evaluation.distances import as_descriptors, pair_distances
+from mkdesc.images.reading import opencv
+
+__all__ = ["GEOMETRIES", "Matches", "Verified", "match_descriptors", "verify_matches"]
+
+#: Descriptors per block, of the first and of the second set: 32 MB of scores.
+ROWS, COLUMNS = 1024, 8192
+
+#: What matches can agree on, and how many must do so to mean anything: between photographs that
+#: have nothing in common 5 to 7 agree on a homography and 13 to 18 on a fundamental matrix.
+GEOMETRIES = {"homography": 10, "fundamental": 24}
+
+
+class Matches(NamedTuple):
+    """Pairs of descriptors, and how far apart they are.
+
+    Attributes
+    ----------
+    pairs
+        (M, 2) int64: index into the first set, index into the second.
+    distances
+        (M,) float32, Euclidean.
+    """
+
+    pairs: NDArray[np.int64]
+    distances: NDArray[np.float32]
+
+    def to_opencv(self) -> list[Any]:
+        """``cv2.DMatch`` objects, for ``cv2.drawMatches`` and the like."""
+        make = opencv().DMatch
+        rows = zip(self.pairs.tolist(), self.distances.tolist(), strict=True)
+        return [make(i, j, distance) for (i, j), distance in rows]
+
+
+class Verified(NamedTuple):
+    """What matches agree on.
+
+    Attributes
+    ----------
+    matrix
+        (3, 3): the homography from the first image to the second, or the fundamental matrix
+        (x2' F x1 = 0); None if there is none.
+    inliers
+        (M,) bool: which matches agree with it.
+    """
+
+    matrix: NDArray[np.float64] | None
+    inliers: NDArray[np.bool_]
+
+
+def match_descriptors(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    mutual: bool = True,
+    ratio: float | None = None,
+    max_distance: float | None = None,
+) -> Matches:
+    """Nearest neighbours by Euclidean distance; exact, in bounded memory.
+
+    Parameters
+    ----------
+    a, b
+        Descriptors (N, D) and (M, D) of two images.
+    mutual
+        Whether to keep only pairs of which each is the other's nearest.
+    ratio
+        Keep a pair only if its distance is less than this times the distance to the second
+        nearest of ``b`` (Lowe's test); None: no test.
+    max_distance
+        Keep a pair only if its distance is at most this; None: no limit.
+
+    Returns
+    -------
+    Matches
+        In the order of ``a``. Of equally near descriptors the first counts as the nearest.
+
+    Notes
+    -----
+    Distances are compared as scores -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2, one matrix
+    product per block; rows and columns of a block are searched in one pass. Bytes are compared
+    exactly, floats to rounding (about 1e-7 of squared distances of unit vectors).
+    """
+    first, second = as_descriptors(a, name="a"), as_descriptors(b, name="b")
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(
+            f"a and b: expected the same dimensions, got {first.shape[1]} and {second.shape[1]}"
+        )
+    for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
+        if limit is not None and not 0 < limit <= most:
+            raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
+    if not len(first) or not len(second):
+        return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
+    nearest, runner_up, backward = _search(first, second)
+    rows = np.arange(len(first))
+    keep = backward[nearest] == rows if mutual else np.ones(len(first), np.bool_)
+    pairs = np.column_stack([rows, nearest])[keep]
+    distances = np.sqrt(pair_distances(first, pairs[:, 0], pairs[:, 1], second))
+    good = np.ones(len(pairs), np.bool_)
+    if ratio is not None:
+        # A score is -d^2 / 2; it is -inf where there is no second nearest.
+        good &= distances < ratio * np.sqrt(np.maximum(-2 * runner_up[keep], 0))
+    if max_distance is not None:
+        good &= distances <= max_distance
+    return Matches(pairs[good], distances[good])
+
+
+def _search(
+    a: NDArray[np.float32], b: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
+    """Nearest of ``b`` and score of the second nearest for each of ``a``; nearest of ``a``."""
+    take = _compiled()
+    best_r, second_r = np.full((2, len(a)), -np.inf, np.float32)
+    best_c = np.full(len(b), -np.inf, np.float32)
+    index_r, index_c = np.zeros(len(a), np.int64), np.zeros(len(b), np.int32)
+    for column in range(0, len(b), COLUMNS):
+        here = slice(column, column + COLUMNS)
+        right = _augmented(b[here], swap=True)
+        for row in range(0, len(a), ROWS):
+            now = slice(row, row + ROWS)
+            scores = _augmented(a[now]) @ right.T
+            found_r = best_r[now], second_r[now], index_r[now]
+            take(scores, row, column, *found_r, best_c[here], index_c[here])
+    return index_r, second_r, index_c
+
+
+def _augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:
+    """Two more columns, so that a product of such rows is minus half a squared distance."""
+    extra = np.ones((len(x), 2), np.float32)
+    extra[:, 1 - swap] = -0.5 * np.einsum("ij,ij->i", x, x)
+    return np.concatenate([x, extra], axis=1)
+
+
+@lru_cache
+def _compiled() -> Callable[..., None]:
+    import numba
+    from numba import types
+
+    from mkdesc.matching_numba import best_of_block
+
+    f32, i64 = types.float32, types.int64
+    floats, indices = types.Array(f32, 1, "C"), types.Array(i64, 1, "C")
+    narrow = types.Array(types.int32, 1, "C")  # as wide as a score: more of them at a time
+    scores = types.Array(f32, 2, "C", readonly=True)
+    signature = types.void(scores, i64, i64, floats, floats, indices, floats, narrow)
+    options = {"nogil": True, "fastmath": {"nnan", "nsz", "reassoc"}}
+    try:
+        done: Callable[..., None] = numba.njit(signature, cache=True, **options)(best_of_block)
+    except RuntimeError:  # no folder to keep compiled code in is writable
+        done = numba.njit(signature, **options)(best_of_block)
+    return done
+
+
+def verify_matches(
+    a: ArrayLike,
+    b: ArrayLike,
+    geometry: str = "fundamental",
+    threshold: float = 2.0,
+    confidence: float = 0.9999,
+    max_iterations: int = 10_000,
+) -> Verified:
+    """Which matches agree on a homography or a fundamental matrix, by OpenCV's MAGSAC++.
+
+    Parameters
+    ----------
+    a, b
+        Positions (M, 2) in the first and the second image, matched row by row.
+    geometry
+        ``"homography"``: a flat scene, or a camera that only turns. ``"fundamental"``: any scene
+        that does not move.
+    threshold
+        How far, in pixels, an inlier may be off.
+    confidence, max_iterations
+        When to stop trying.
+
+    Returns
+    -------
+    Verified
+        No matrix and no inlier if too few matches agree to mean anything (:data:`GEOMETRIES`).
+
+    Examples
+    --------
+    >>> here = np.random.default_rng(0).uniform(0, 500, (50, 2))
+    >>> there = here * 0.5 + 20
+    >>> there[:10] = here[:10]
+    >>> found = verify_matches(here, there, "homography")
+    >>> found.inliers.sum(), found.matrix.round(3).diagonal().tolist()
+    (np.int64(40), [0.5, 0.5, 1.0])
+    """
+    if geometry not in GEOMETRIES:
+        raise ValueError(f"geometry: expected one of {', '.join(GEOMETRIES)}, got {geometry!r}")
+    here, there = (_as_positions(name, xy) for name, xy in (("a", a), ("b", b)))
+    if len(here) != len(there):
+        raise ValueError(f"a and b: expected as many rows, got {len(here)} and {len(there)}")
+    nothing = Verified(None, np.zeros(len(here), np.bool_))
+    if len(here) < GEOMETRIES[geometry]:
+        return nothing
+    cv2 = opencv()
+    try:
+        if geometry == "homography":
+            found = cv2.findHomography(
+                here, there, cv2.USAC_MAGSAC, threshold, None, max_iterations, confidence
+            )
+        else:
+            found = cv2.findFundamentalMat(
+                here, there, cv2.USAC_MAGSAC, threshold, confidence, max_iterations
+            )
+    except cv2.error:  # what it throws when all points are one, say
+        return nothing
+    matrix, inliers = found
+    if matrix is None or matrix.shape != (3, 3) or not np.isfinite(matrix).all():
+        return nothing
+    agree = inliers.ravel().astype(np.bool_)
+    return Verified(matrix, agree) if agree.sum() >= GEOMETRIES[geometry] else nothing
+
+
+def _as_positions(name: str, xy: ArrayLike) -> NDArray[np.float64]:
+    array = np.ascontiguousarray(xy, np.float64)
+    if array.size == 0:
+        array = array.reshape(-1, 2)
+    if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected finite positions (M, 2), got {array.shape}")
+    return array

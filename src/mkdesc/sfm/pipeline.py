@@ -1,0 +1,212 @@
+"""Structure from motion: from a folder of photographs to cameras and points, by COLMAP."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mkdesc.files import atomic_path
+from mkdesc.images.batch import Settings, extract_features, load_features
+from mkdesc.images.reading import MAX_PIXELS, find_images
+from mkdesc.matching import match_descriptors
+from mkdesc.sfm import database
+from mkdesc.sfm.centres import refine_centres
+from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
+from mkdesc.sfm.report import Report, make_report
+
+__all__ = ["Mapping", "reconstruct"]
+
+#: Names inside the folder of a reconstruction.
+FEATURES, DATABASE, SPARSE, REPORT = "features", "database.db", "sparse", "report.json"
+
+#: Called with a step, how much of it is done and how much there is to do (0: unknown).
+Progress = Callable[[str, int, int], Any]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """How images become a model.
+
+    Attributes
+    ----------
+    settings
+        How images are described.
+    ratio, max_distance
+        Tests that mutual nearest neighbours must pass, as for
+        :func:`mkdesc.matching.match_descriptors`.
+    cameras
+        Which images share a camera: auto, single, per-image, per-folder.
+    camera_model
+        COLMAP's name of the camera model.
+    refine_centres
+        Whether to move principal points (:mod:`mkdesc.sfm.centres`) or leave them in the middle.
+    seed
+        The same seed gives the same model on the same machine.
+    """
+
+    settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
+    ratio: float | None = 0.95
+    max_distance: float | None = None
+    cameras: str = "auto"
+    camera_model: str = "SIMPLE_RADIAL"
+    refine_centres: bool = True
+    seed: int = 0
+
+    def to_json(self) -> str:
+        """As text: what matches in a database depend on."""
+        own = {key: value for key, value in asdict(self).items() if key != "settings"}
+        return json.dumps({**json.loads(self.settings.to_json()), **own}, indent=1)
+
+
+def reconstruct(
+    images: str | Path,
+    output: str | Path,
+    how: Mapping | None = None,
+    pairs: str | Path | None = None,
+    progress: Progress | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> Report:
+    """Reconstruct a scene: describe, match, verify, map; what is done already is kept.
+
+    Parameters
+    ----------
+    images
+        Folder of photographs (those of folders in it too).
+    output
+        Folder to write: ``features/``, ``database.db``, ``sparse/<n>/`` (COLMAP's binary files
+        and ``points.ply``, the largest model as 0), and ``report.json``.
+    how
+        All settings.
+    pairs
+        Text file of pairs of names to match; None: every image with every other.
+    progress
+        Called as the work goes on.
+    max_pixels
+        Larger images are refused.
+
+    Returns
+    -------
+    Report
+        ValueError if no model came out.
+    """
+    how = how or Mapping()
+    tell = progress or (lambda step, done, total: None)
+    pycolmap = database.pycolmap_module()
+    found = find_images([images])
+    target = Path(output)
+    target.mkdir(parents=True, exist_ok=True)
+
+    extracted = extract_features(
+        found,
+        target / FEATURES,
+        how.settings,
+        lambda done, total: tell("describing", done, total),
+        max_pixels,
+    )
+    usable = [name for name in found if name not in extracted.bad]
+    if len(usable) < 2:
+        reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
+        raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
+    wanted = list(all_pairs(usable)) if pairs is None else read_pairs(pairs, usable)
+
+    settings = how.to_json()
+    base = target / DATABASE
+    new = set(usable) - database.stored_names(base, settings)
+    if new:
+        database.add_features(
+            base, target / FEATURES, new, settings, Path(images), how.cameras, how.camera_model
+        )
+    finished = target / REPORT
+    made_of = {"settings": json.loads(settings), "pairs": [list(pair) for pair in wanted]}
+    if finished.exists() and (target / SPARSE).is_dir():
+        earlier = Report.from_dict(json.loads(finished.read_text()), made_of)
+        if earlier is not None:
+            return earlier
+    pycolmap.set_random_seed(how.seed)
+    _match(base, target / FEATURES, wanted, how, tell)
+    tell("verifying", 0, 0)
+    verification = pycolmap.TwoViewGeometryOptions()
+    verification.ransac.random_seed = how.seed
+    pycolmap.geometric_verification(base, two_view_geometry_options=verification)
+    tell("verifying", 1, 1)
+    models = _map(base, Path(images), target, how, tell, len(usable))
+    report = make_report(models, base, len(usable), extracted.bad)
+    with atomic_path(finished) as partial:
+        partial.write_text(json.dumps(report.to_dict(made_of), indent=1))
+    return report
+
+
+def _match(
+    base: Path, features: Path, wanted: Iterable[tuple[str, str]], how: Mapping, tell: Progress
+) -> None:
+    """Write the matches of all wanted pairs that have none yet."""
+    pycolmap = database.pycolmap_module()
+
+    @lru_cache(AT_HAND)
+    def descriptors(name: str) -> Any:
+        return load_features(features, name).descriptors
+
+    pairs = list(wanted)
+    with pycolmap.Database.open(base) as file:
+        ids = {image.name: image.image_id for image in file.read_all_images()}
+        for done, (a, b) in enumerate(pairs, 1):
+            if not file.exists_matches(ids[a], ids[b]):
+                matches = match_descriptors(
+                    descriptors(a),
+                    descriptors(b),
+                    ratio=how.ratio,
+                    max_distance=how.max_distance,
+                )
+                file.write_matches(ids[a], ids[b], matches.pairs.astype("uint32"))
+            tell("matching", done, len(pairs))
+
+
+def _map(
+    base: Path, images: Path, target: Path, how: Mapping, tell: Progress, count: int
+) -> dict[int, Any]:
+    """COLMAP's incremental mapping; replaces the models of an earlier run as a whole."""
+    pycolmap = database.pycolmap_module()
+    options = pycolmap.IncrementalPipelineOptions()
+    # COLMAP's own limits are for thousands of photographs; small sets lose by them.
+    options.min_model_size = 3
+    options.triangulation.ignore_two_view_tracks = False
+    options.random_seed = how.seed
+    work = target / f".{SPARSE}.{os.getpid()}"
+    work.mkdir()
+    seen = 0
+
+    def more(images: int) -> None:
+        nonlocal seen
+        seen += images
+        tell("mapping", min(seen, count), count)
+
+    try:
+        models = pycolmap.incremental_mapping(
+            base,
+            images,
+            work,
+            options,
+            initial_image_pair_callback=lambda: more(2),
+            next_image_callback=lambda: more(1),
+        )
+        if not models:
+            raise ValueError(
+                f"{images}: no model could be made; too few matches agree (see {base})"
+            )
+        for number, model in models.items():
+            if how.refine_centres:
+                refine_centres(model)
+            model.write_binary(work / str(number))
+            model.export_PLY(work / str(number) / "points.ply")
+        if (target / SPARSE).exists():
+            shutil.rmtree(target / SPARSE)
+        work.rename(target / SPARSE)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return dict(models)

@@ -1,0 +1,109 @@
+"""What a reconstruction came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import mkdesc
+from mkdesc.sfm.database import pycolmap_module
+
+__all__ = ["Report", "make_report"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Numbers of the largest model, and what it was made of.
+
+    Attributes
+    ----------
+    images, registered
+        Usable images, and those of them whose camera was found.
+    points, observations
+        3-D points, and keypoints that see one.
+    track_length
+        Images that see a point, on average.
+    reprojection_error
+        How far, in pixels, points are from where they are seen, on average.
+    models
+        Number of models: parts of the scene that were not connected.
+    matched_pairs, verified_pairs, matches, inliers
+        Pairs of images with matches, and with verified ones; how many of either.
+    bad
+        Images that were left out, and why.
+    """
+
+    images: int
+    registered: int
+    points: int
+    observations: int
+    track_length: float
+    reprojection_error: float
+    models: int
+    matched_pairs: int
+    verified_pairs: int
+    matches: int
+    inliers: int
+    bad: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self, made_of: dict[str, Any]) -> dict[str, Any]:
+        """All of it, the version that made it and what it was made of, for JSON."""
+        return {**asdict(self), "mkdesc": mkdesc.__version__, "made_of": made_of}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any], made_of: dict[str, Any]) -> Report | None:
+        """What :meth:`to_dict` gave, if it was made of the same; None otherwise."""
+        if found.get("made_of") != made_of or found.get("mkdesc") != mkdesc.__version__:
+            return None
+        return cls(**{key.name: found[key.name] for key in fields(cls)})
+
+    def lines(self) -> list[str]:
+        """As text."""
+        return [
+            f"{self.registered} of {self.images} images registered"
+            + (f" (the largest of {self.models} models)" if self.models > 1 else ""),
+            f"{self.points:,} points, mean track length {self.track_length:.2f}, mean "
+            f"reprojection error {self.reprojection_error:.2f} px",
+            f"{self.matches:,} matches of {self.matched_pairs} pairs; {self.inliers:,} of "
+            f"{self.verified_pairs} pairs verified",
+            *(f"left out: {reason}" for reason in self.bad.values()),
+        ]
+
+
+def make_report(
+    models: Mapping[int, Any], database: Path, images: int, bad: dict[str, str]
+) -> Report:
+    """Count what came out.
+
+    Parameters
+    ----------
+    models
+        ``pycolmap.Reconstruction`` by number.
+    database
+        The database they are from.
+    images
+        Number of usable images.
+    bad
+        Images left out, and why.
+    """
+    best = max(models.values(), key=lambda model: model.num_reg_images())
+    with pycolmap_module().Database.open(database) as base:
+        counts = {
+            "matched_pairs": base.num_matched_image_pairs(),
+            "verified_pairs": base.num_verified_image_pairs(),
+            "matches": base.num_matches(),
+            "inliers": base.num_inlier_matches(),
+        }
+    return Report(
+        images=images,
+        registered=best.num_reg_images(),
+        points=best.num_points3D(),
+        observations=best.compute_num_observations(),
+        track_length=best.compute_mean_track_length(),
+        reprojection_error=best.compute_mean_reprojection_error(),
+        models=len(models),
+        **counts,
+        bad=bad,
+    )

@@ -1,0 +1,95 @@
+"""``mkdesc match``, ``features`` and ``sfm`` as a user meets them."""
+
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    noise = cv2.GaussianBlur(rng.integers(0, 256, (240, 300), np.uint8), (0, 0), 2)
+    image = cv2.normalize(noise, None, 0, 255, 32)
+    turn = cv2.getRotationMatrix2D((150, 120), 20, 0.9)
+    cv2.imwrite(str(tmp_path / "a.png"), image)
+    cv2.imwrite(str(tmp_path / "b.png"), cv2.warpAffine(image, turn, (300, 240)))
+    cv2.imwrite(str(tmp_path / "flat.png"), np.full((50, 50), 9, np.uint8))
+    other = cv2.GaussianBlur(rng.integers(0, 256, (60, 60), np.uint8), (0, 0), 1)
+    cv2.imwrite(str(tmp_path / "other.png"), other)
+    (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def test_match_counts_and_draws(folder):
+    done = run("match", "a.png", "b.png", "-o", "m.png", "--geometry", "homography", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "keypoints" in lines[0]
+    mutual, verified = (int(word) for word in lines[1].replace(",", "").split() if word.isdigit())
+    assert mutual >= verified > 100
+    assert lines[2] == "written: m.png"
+    picture = cv2.imread(str(folder / "m.png"))
+    assert picture.shape[1] > 600
+    assert np.ptp(picture.astype(int), axis=2).max() > 100  # coloured lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["match", "a.png", "gone.png"], "gone.png"),
+        (["match", "a.png", "broken.jpg"], "error: broken.jpg: truncated"),
+        (["match", "a.png", "flat.png"], "error: flat.png: no keypoints"),
+        (["match", "a.png", "other.png", "-o", "m.png"], "error: a.png and other.png: "),
+        (["match", "a.png", "b.png", "-o", "m.gif"], "error: --output: expected a name ending"),
+        (["match", "a.png", "b.png", "-o", "no/m.png"], "error: the folder no does not exist"),
+        (["match", "a.png", "b.png", "--max-pixels", "99"], "error: a.png: 300 x 240 px, exp"),
+        (["match", "a.png", "b.png", "--geometry", "flat"], "error: geometry: expected one of"),
+        (["features", "empty", "-o", "f"], "error: empty: no images"),
+        (["features", "broken.jpg", "-o", "f"], "error: none of 1 images is usable; broken"),
+        (["features", "a.png", "./a.png", "-o", "f"], "error: a.png and a.png: two images"),
+        (["features", "a.png", "-o", "f", "--format", "xml"], "error: --format: expected"),
+        (["sfm", "empty", "-o", "f"], "error: empty: no images"),
+    ],
+)
+def test_bad_input_is_one_line(folder, arguments, message):
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert message in done.stderr.strip().splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not list(folder.glob("m.*"))
+
+
+@pytest.mark.parametrize(("kind", "out"), [("npz", "f"), ("hloc", "f.h5"), ("colmap", "f.db")])
+def test_features_go_on_past_bad_files_and_resume(folder, kind, out):
+    pytest.importorskip({"hloc": "h5py", "colmap": "pycolmap"}.get(kind, "cv2"))
+    arguments = ["-o", out, "--format", kind, "--keypoints", "50"]
+    done = run("features", "a.png", "broken.jpg", *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "left out: broken.jpg: truncated" in done.stderr
+    assert f"{out}: 1 of 2 images" in done.stderr
+    done = run("features", "a.png", "b.png", "broken.jpg", *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"{out}: 2 of 3 images" in done.stderr
+    assert not (folder / f"{out}.parts").exists()
+    done = run("features", "a.png", *arguments[:-1], "60", cwd=folder)
+    assert done.returncode == 2
+    assert "other settings (max_keypoints 50 instead of 60)" in done.stderr
+
+
+def test_sfm_says_why_there_is_no_model(folder):
+    pytest.importorskip("pycolmap")
+    (folder / "in").mkdir()
+    for name in ("a.png", "other.png", "broken.jpg"):
+        (folder / name).rename(folder / "in" / name)
+    done = run("sfm", "in", "-o", "model", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].startswith("error: in: no model could be made")

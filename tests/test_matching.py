@@ -1,0 +1,150 @@
+"""Matching against plain loops, OpenCV and known geometry."""
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkdesc import match_descriptors, matching, verify_matches
+
+
+def unit(rng, n, dims=32):
+    x = rng.normal(size=(n, dims)).astype(np.float32)
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def plain(a, b, mutual, ratio, limit):
+    """The definition."""
+    distances = np.linalg.norm(a[:, None].astype(np.float64) - b, axis=2)
+    pairs = []
+    for i, row in enumerate(distances):
+        j = row.argmin()
+        second = np.sort(row)[1] if len(row) > 1 else np.inf
+        good = not mutual or distances[:, j].argmin() == i
+        good &= ratio is None or row[j] < ratio * second
+        good &= limit is None or row[j] <= limit
+        if good:
+            pairs.append((i, int(j)))
+    return pairs
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 40),
+    m=st.integers(1, 40),
+    seed=st.integers(0, 999),
+    mutual=st.booleans(),
+    ratio=st.sampled_from([None, 0.8, 0.95]),
+    limit=st.sampled_from([None, 1.1]),
+    kind=st.sampled_from(["float32", "uint8"]),
+)
+def test_it_is_what_the_definition_says(n, m, seed, mutual, ratio, limit, kind):
+    rng = np.random.default_rng(seed)
+    a, b = unit(rng, n, 8), unit(rng, m, 8)
+    if kind == "uint8":  # many ties
+        a, b = ((x * 3 + 4).astype(np.uint8) for x in (a, b))
+        limit = limit and 3.5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "ROWS", 7)
+        patch.setattr(matching, "COLUMNS", 5)
+        found = match_descriptors(a, b, mutual=mutual, ratio=ratio, max_distance=limit)
+    expected = plain(a.astype(np.float32), b.astype(np.float32), mutual, ratio, limit)
+    assert [tuple(pair) for pair in found.pairs.tolist()] == expected
+
+
+def test_it_agrees_with_opencv():
+    rng = np.random.default_rng(0)
+    a, b = unit(rng, 500, 128), unit(rng, 400, 128)
+    found = match_descriptors(a, b)
+    theirs = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b)
+    assert [(m.queryIdx, m.trainIdx) for m in theirs] == [tuple(p) for p in found.pairs.tolist()]
+    np.testing.assert_allclose([m.distance for m in theirs], found.distances, rtol=1e-4)
+    ours = found.to_opencv()
+    assert [(m.queryIdx, m.trainIdx) for m in ours] == [(m.queryIdx, m.trainIdx) for m in theirs]
+
+
+def test_memory_does_not_grow_with_the_product():
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    a, b = unit(rng, 20_000, 16), unit(rng, 20_000, 16)
+    match_descriptors(a[:10], b[:10])
+    tracemalloc.start()
+    match_descriptors(a, b)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6 < 4 * len(a) * len(b)
+
+
+def test_nothing_to_match():
+    some = np.eye(3, dtype=np.float32)
+    for a, b in ((some[:0], some), (some, some[:0]), (some[:0], some[:0])):
+        found = match_descriptors(a, b, ratio=0.8)
+        assert found.pairs.shape == (0, 2)
+        assert found.to_opencv() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        ((np.ones((2, 3)), np.ones((2, 4))), {}, "a and b: expected the same dimensions"),
+        ((np.ones(3), np.ones((2, 3))), {}, "a: expected shape"),
+        ((np.ones((2, 3)), np.full((2, 3), np.nan)), {}, r"b\[0\] has NaN"),
+        ((np.ones((2, 3)), np.ones((2, 3))), {"ratio": 1.5}, "ratio: expected"),
+        ((np.ones((2, 3)), np.ones((2, 3))), {"max_distance": 0}, "max_distance: expected"),
+    ],
+)
+def test_bad_descriptors_are_named(arguments, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        match_descriptors(*arguments, **keywords)
+
+
+def test_a_homography_is_found_among_wrong_matches():
+    rng = np.random.default_rng(0)
+    here = rng.uniform(0, 800, (300, 2))
+    homography = np.array([[0.9, 0.1, 30], [-0.2, 1.1, 9], [1e-4, 5e-5, 1]])
+    there = cv2.perspectiveTransform(here[:, None], homography)[:, 0] + rng.normal(
+        0, 0.3, (300, 2)
+    )
+    there[150:] = rng.uniform(0, 800, (150, 2))
+    found = verify_matches(here, there, "homography")
+    assert found.inliers[:150].mean() > 0.97
+    assert found.inliers[150:].mean() < 0.05
+    np.testing.assert_allclose(found.matrix / found.matrix[2, 2], homography, rtol=0.1, atol=1)
+
+
+def test_a_fundamental_matrix_is_found_among_wrong_matches():
+    rng = np.random.default_rng(1)
+    points = rng.uniform([-2, -2, 4], [2, 2, 8], (300, 3))
+    k = np.array([[700, 0, 400], [0, 700, 300], [0, 0, 1.0]])
+    turn, _ = cv2.Rodrigues(np.array([0.05, -0.2, 0.03]))
+    one = points @ k.T
+    two = (points @ turn.T + [1, 0.1, 0]) @ k.T
+    here, there = one[:, :2] / one[:, 2:], two[:, :2] / two[:, 2:]
+    there[200:] = rng.uniform(0, 700, (100, 2))
+    found = verify_matches(here, there, threshold=1)
+    assert found.inliers[:200].mean() > 0.97
+    assert found.inliers[200:].mean() < 0.1
+    ones = np.ones((200, 1))
+    lines = np.hstack([here[:200], ones]) @ found.matrix.T
+    off = (lines * np.hstack([there[:200], ones])).sum(axis=1)
+    assert np.median(np.abs(off) / np.linalg.norm(lines[:, :2], axis=1)) < 0.1
+
+
+@pytest.mark.parametrize("geometry", ["homography", "fundamental"])
+@pytest.mark.parametrize("count", [0, 3, 7, 40])
+def test_nothing_to_agree_on(geometry, count):
+    same = np.ones((count, 2))
+    found = verify_matches(same, same, geometry)
+    assert found.inliers.shape == (count,)
+    assert found.matrix is None or found.matrix.shape == (3, 3)
+
+
+def test_bad_positions_are_named():
+    with pytest.raises(ValueError, match="geometry: expected one of homography, fund"):
+        verify_matches([], [], "affine")
+    with pytest.raises(ValueError, match="a and b: expected as many rows, got 1 and 2"):
+        verify_matches([[1, 2]], [[1, 2], [3, 4]])
+    with pytest.raises(ValueError, match="b: expected finite positions"):
+        verify_matches([[1, 2]], [[1, np.inf]])
