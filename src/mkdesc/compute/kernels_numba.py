@@ -44,15 +44,9 @@ def spread(patch, size):
 @njit(**_EXACT)
 def load(patch, factor, values):
     """The patch, reduced by a factor, in ``values`` (S, S) float64."""
-    size = len(values)
-    if factor == 1:
-        for y in range(size):
-            for x in range(size):
-                values[y, x] = patch[y, x]
-        return
     share = 1.0 / (factor * factor)
-    for y in range(size):
-        for x in range(size):
+    for y in range(len(values)):
+        for x in range(len(values)):
             total = 0.0
             for dy in range(factor):
                 for dx in range(factor):
@@ -62,29 +56,46 @@ def load(patch, factor, values):
 
 @njit(**_EXACT)
 def smooth(values, taps, across, blurred):
-    """Blur ``values`` (S, S) into ``blurred`` (S, S)."""
-    size, reach = len(values), len(taps) - 1
+    """Blur ``values`` (S, S) with 5 or 9 taps, given as 3 or 5.
+
+    ``blurred`` (S, S + 2) gets its border in x replicated.
+    """
+    size = len(values)
     last = size - 1
-    line = np.empty(size + 2 * reach, np.float64)
+    line = np.empty(size + 8, np.float64)
     for y in range(size):
         for x in range(size):
-            line[x + reach] = values[y, x]
-        for k in range(reach):
+            line[x + 4] = values[y, x]
+        for k in range(4):
             line[k] = values[y, 0]
-            line[size + reach + k] = values[y, last]
+            line[size + 4 + k] = values[y, last]
         for x in range(size):
-            across[y, x] = taps[0] * values[y, x]
-        for k in range(1, reach + 1):
-            left, right, tap = line[reach - k :], line[reach + k :], taps[k]
+            across[y, x] = (
+                taps[0] * line[x + 4]
+                + taps[1] * (line[x + 3] + line[x + 5])
+                + taps[2] * (line[x + 2] + line[x + 6])
+            )
+        if len(taps) == 5:
             for x in range(size):
-                across[y, x] += tap * (left[x] + right[x])
+                across[y, x] = (
+                    across[y, x]
+                    + taps[3] * (line[x + 1] + line[x + 7])
+                    + taps[4] * (line[x] + line[x + 8])
+                )
     for y in range(size):
+        a, b = across[max(y - 2, 0)], across[max(y - 1, 0)]
+        c, d, e = across[y], across[min(y + 1, last)], across[min(y + 2, last)]
         for x in range(size):
-            blurred[y, x] = taps[0] * across[y, x]
-        for k in range(1, reach + 1):
-            up, down, tap = across[max(y - k, 0)], across[min(y + k, last)], taps[k]
+            blurred[y, x + 1] = taps[0] * c[x] + taps[1] * (b[x] + d[x]) + taps[2] * (a[x] + e[x])
+        if len(taps) == 5:
+            a, b = across[max(y - 4, 0)], across[max(y - 3, 0)]
+            d, e = across[min(y + 3, last)], across[min(y + 4, last)]
             for x in range(size):
-                blurred[y, x] += tap * (up[x] + down[x])
+                blurred[y, x + 1] = (
+                    blurred[y, x + 1] + taps[3] * (b[x] + d[x]) + taps[4] * (a[x] + e[x])
+                )
+        blurred[y, 0] = blurred[y, 1]
+        blurred[y, size + 1] = blurred[y, size]
 
 
 @njit(**_EXACT)
@@ -97,45 +108,53 @@ def mirror(blurred, quarters):
     last, side = len(blurred) - 1, quarters.shape[1]
     for m in range(4):
         for row in range(side):
-            y = min(max(row - 1, 0), last)
+            y = max(row - 1, 0)
             here, out = blurred[last - y if m >= 2 else y], quarters[m, row]
             if m % 2:
-                for column in range(1, side):
-                    out[column] = here[last - min(column - 1, last)]
-                out[0] = here[last]
+                for x in range(side):
+                    out[x] = here[last + 2 - x]
             else:
-                for column in range(1, side):
-                    out[column] = here[min(column - 1, last)]
-                out[0] = here[0]
+                for x in range(side):
+                    out[x] = here[x]
 
 
 @njit(**_CAREFUL)
 def mean_and_deviation(blurred):
-    """Mean and standard deviation of a blurred patch (S, S)."""
-    pixels = blurred.ravel()
+    """Mean and standard deviation of a blurred patch (S, S + 2), its border left out."""
+    size = len(blurred)
     total = 0.0
-    for i in range(len(pixels)):
-        total += pixels[i]
-    mean = total / len(pixels)
+    for y in range(size):
+        for x in range(size):
+            total += blurred[y, x + 1]
+    mean = total / (size * size)
     square = 0.0
-    for i in range(len(pixels)):
-        square += (pixels[i] - mean) ** 2
-    return mean, np.sqrt(square / len(pixels))
+    for y in range(size):
+        for x in range(size):
+            square += (blurred[y, x + 1] - mean) ** 2
+    return mean, np.sqrt(square / (size * size))
 
 
 @njit(**_EXACT)
-def gradients(quarters, gain, gx, gy):
-    """``gain`` times the gradients of mirrored quarters, (4, S/2, S/2) each."""
+def gradients(blurred, gain, gx, gy):
+    """``gain`` times the gradients of the upper left quarter and its mirror images, (4, S/2, S/2).
+
+    The four are the quarter itself, mirrored in x, in y, and in both: those that will be folded
+    onto each other.
+    """
     half = gx.shape[1]
-    for m in range(4):
-        # What is mirrored has its neighbours on the other side.
-        gain_x, gain_y = -gain if m % 2 else gain, -gain if m >= 2 else gain
+    last = len(blurred) - 1
+    for below in range(2):
         for row in range(half):
-            up, here, down = quarters[m, row], quarters[m, row + 1], quarters[m, row + 2]
-            out_x, out_y = gx[m, row], gy[m, row]
-            for i in range(half):
-                out_x[i] = (here[i] - here[i + 2]) * gain_x
-                out_y[i] = (up[i + 1] - down[i + 1]) * gain_y
+            y = last - row if below else row
+            up, here, down = blurred[max(y - 1, 0)], blurred[y], blurred[min(y + 1, last)]
+            left_x, left_y = gx[2 * below, row], gy[2 * below, row]
+            for x in range(half):
+                left_x[x] = (here[x] - here[x + 2]) * gain
+                left_y[x] = (up[x + 1] - down[x + 1]) * gain
+            right_x, right_y = gx[2 * below + 1, row], gy[2 * below + 1, row]
+            for x in range(half):
+                right_x[x] = (here[last - x] - here[last - x + 2]) * gain
+                right_y[x] = (up[last - x + 1] - down[last - x + 1]) * gain
 
 
 @njit(**_EXACT)
@@ -182,20 +201,30 @@ def directions(gx, gy, flat_square, epsilon_square, epsilon, quantities):
 
 
 @njit(**_FAST)
-def harmonics(u, v, n, quantities):
-    """Weights times cos, sin, cos 2, ... of the directions (u, v), to ``quantities[1:n]``."""
-    for h in range(1, (n + 1) // 2):
-        for m in range(4):
-            if h == 1:
-                for i in range(u.shape[1]):
-                    weight = quantities[0, m, i]
-                    quantities[1, m, i] = weight * u[m, i]
-                    quantities[2, m, i] = weight * v[m, i]
-                continue
-            for i in range(u.shape[1]):
-                c, s = quantities[2 * h - 3, m, i], quantities[2 * h - 2, m, i]
-                quantities[2 * h - 1, m, i] = c * u[m, i] - s * v[m, i]
-                quantities[2 * h, m, i] = s * u[m, i] + c * v[m, i]
+def weigh(quantities, u, v, c, s):
+    """Weighted cosine and sine of the directions (u, v), all (4, Q)."""
+    for m in range(4):
+        for i in range(u.shape[1]):
+            c[m, i] = quantities[0, m, i] * u[m, i]
+            s[m, i] = quantities[0, m, i] * v[m, i]
+
+
+@njit(**_FAST)
+def turn(c, s, u, v):
+    """Add the angle of the direction (u, v) to the one whose weighted cos and sin are c, s."""
+    for m in range(4):
+        for i in range(u.shape[1]):
+            turned = c[m, i] * u[m, i] - s[m, i] * v[m, i]
+            s[m, i] = s[m, i] * u[m, i] + c[m, i] * v[m, i]
+            c[m, i] = turned
+
+
+@njit(**_FAST)
+def keep(values, which, quantities):
+    """Copy values (4, Q) to a quantity."""
+    for m in range(4):
+        for i in range(values.shape[1]):
+            quantities[which, m, i] = values[m, i]
 
 
 @njit(**_FAST)
@@ -356,12 +385,12 @@ def make_describe_block(beyond: bool) -> Callable[..., int]:
         n_gradient, n_intensity, n_shape = counts
         values = np.empty((size, size), np.float64)
         across = np.empty((size, size), np.float64)
-        blurred = np.empty((size, size), np.float64)
+        blurred = np.empty((size, size + 2), np.float64)
         quarters = np.empty((4, half + 2, half + 2), np.float64)
-        derivatives = np.empty((3, 4, half, half), np.float32)
+        derivatives = np.empty((4, 4, half, half), np.float32)
         a, b, c = derivatives[0], derivatives[1], derivatives[2]
-        flat = derivatives.reshape(3, 4, half * half)
-        u, v, w = flat[0], flat[1], flat[2]
+        flat = derivatives.reshape(4, 4, half * half)
+        u, v, w, room = flat[0], flat[1], flat[2], flat[3]
         quantities = np.empty((n_gradient + n_intensity + n_shape, 4, half * half), np.float32)
         planes = np.zeros((TOGETHER, len(factors), 4, functions.shape[1]), np.float32)
         sums = np.empty((TOGETHER, len(tiles), 8), np.float32)
@@ -372,22 +401,30 @@ def make_describe_block(beyond: bool) -> Callable[..., int]:
                 width = spread(patch, len(patch))
                 if not np.isfinite(width):
                     return first + k
-                load(patch, factor, values)
-                smooth(values, taps, across, blurred)
-                mirror(blurred, quarters)
                 if beyond:
+                    load(patch, factor, values)
+                    smooth(values, taps, across, blurred)
+                    mirror(blurred, quarters)
                     mean, deviation = mean_and_deviation(blurred)
                     gain, follow = 1.0 / (deviation * scale + softening), 1.0
-                else:  # the gain cancels in the end; only the epsilons must follow it
+                else:
+                    smooth(patch, taps, across, blurred)
+                    # The gain cancels in the end; only the epsilons must follow it.
                     gain = HEADROOM / max(1.0, width * scale)
                     follow = gain
                 if n_gradient:
-                    gradients(quarters, scale * gain, a, b)
+                    gradients(blurred, scale * gain, a, b)
                     flat_square = np.float32((epsilons[2] * follow) ** 2)
                     epsilon_square = np.float32(epsilons[0] * follow**2)
                     epsilon = np.float32(epsilons[1] * follow)
                     directions(u, v, flat_square, epsilon_square, epsilon, quantities)
-                    harmonics(u, v, n_gradient, quantities)
+                    for h in range(1, (n_gradient + 1) // 2):
+                        if h == 1:
+                            weigh(quantities, u, v, w, room)
+                        else:
+                            turn(w, room, u, v)
+                        keep(w, 2 * h - 1, quantities)
+                        keep(room, 2 * h, quantities)
                 if beyond:
                     if n_intensity:
                         centred(quarters, mean, scale * gain, a)
