@@ -83,7 +83,7 @@ def _pixels(patch: ArrayLike, name: str, preparation: Preparation) -> Pixels:
     block, scale = plain_block(array)
     if not np.isfinite(block).all():
         raise nonfinite_error(0)
-    values = pixel_values(preparation.prepare(block[0], scale), preparation)
+    values = pixel_values(block[0], preparation, scale)
     values["window"] = patch_grid(len(values["weight"])).window
     return {name: value.reshape(-1, *value.shape[2:]) for name, value in values.items()}
 

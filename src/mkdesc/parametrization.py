@@ -29,6 +29,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +75,19 @@ def positions(grid: PatchGrid) -> dict[str, NDArray[np.float64]]:
 
 
 def pixel_values(
-    image: NDArray[np.float64], preparation: Preparation
+    patch: NDArray[Any], preparation: Preparation, scale: float = 1.0
 ) -> dict[str, NDArray[np.float64]]:
-    """All that kernels may look at in the pixels of a prepared patch (S, S).
+    """All that kernels may look at in the pixels of ``scale * patch`` (W, W), after preparation.
 
     Angles (S, S) by the names of the attributes; ``intensity`` (S, S); ``shape`` (S, S, 9); and
     ``weight`` (S, S), the square root of the gradient magnitude.
     """
+    if preparation.standardise:
+        image, scale = preparation.prepare(patch, scale), 1.0
+    else:  # scaled after the differences, as the fast path does: in flat areas rounding shows
+        image = preparation.prepare(patch)
     grid = patch_grid(image.shape[-1])
-    gx, gy = gradients(image)
+    gx, gy = (scale * g for g in gradients(image))
     theta = angle(gx, gy, preparation.flat)
     magnitude = np.sqrt(gx**2 + gy**2 + preparation.epsilon_square)
     return {

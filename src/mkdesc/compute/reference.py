@@ -48,7 +48,7 @@ def describe(
         block, scale = plain_block(patches[i : i + 1], first + i)
         if not np.isfinite(block).all():
             raise nonfinite_error(first + i)
-        values = pixel_values(preparation.prepare(block[0], scale), preparation)
+        values = pixel_values(block[0], preparation, scale)
         parts = []
         for part in parametrization.parts:
             weight = pixel_weights(values, part, preparation.window)
