@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +22,11 @@ import cv2
 import numpy as np
 
 import mkdesc
-from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import keypoints_from_points, points_from_keypoints
 from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import read_gray
 
-SIDES = (12, 16, 20, 26, 32)
+SIDES = (12, 16, 20, 24, 28, 32)
 #: Keypoints per image; pixels a right match may be off, planar and from the epipolar line.
 KEYPOINTS, PLANAR, EPIPOLAR = 1000, 3.0, 2.0
 #: Views of a 3-D scene that are at most so many apart are matched.
@@ -136,9 +136,8 @@ def rootsift(image: np.ndarray, points: np.ndarray) -> np.ndarray:
     return np.sqrt(descriptors / descriptors.sum(axis=1, keepdims=True).clip(1e-9))
 
 
-def ours(model: str, side: float) -> Describe:
-    mkd = mkdesc.load_model(model)
-    return lambda image, points: mkd.transform(cut_patches(image, points, mkd.patch_size, side))
+def ours(model: str, side: float, output: str = "float32") -> Describe:
+    return mkdesc.Features(model=model, side=side, output=output).describe
 
 
 def keypoints_of(image: np.ndarray, detector: str, upright: bool) -> np.ndarray:
@@ -151,13 +150,6 @@ def keypoints_of(image: np.ndarray, detector: str, upright: bool) -> np.ndarray:
         points[:, 3] = 0
         points = np.unique(points, axis=0)  # one place may have had several orientations
     return points
-
-
-def mutual(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    similarity = a @ b.T
-    forward, backward = similarity.argmax(axis=1), similarity.argmax(axis=0)
-    first = np.flatnonzero(backward[forward] == np.arange(len(a)))
-    return np.column_stack([first, forward[first]])
 
 
 def table(
@@ -174,7 +166,7 @@ def table(
         described = {path: describe(images[path], points[path]) for path in images}
         for pair in pairs:
             a, b = pair.images
-            matches = mutual(described[a], described[b])
+            matches = mkdesc.match_descriptors(described[a], described[b]).pairs
             right = pair.right(points[a][matches[:, 0], :2], points[b][matches[:, 1], :2])
             counts[name][pair.scene] += (right.sum(), len(matches))
     print(f"\n{title}: {len(pairs)} pairs")
@@ -206,10 +198,34 @@ def reachable(pair: Pair, points: dict[Path, np.ndarray]) -> int:
     return int((distances.min(axis=1) <= PLANAR).sum())
 
 
+def speed(photo: Path, keypoints: int = 2000, rounds: int = 9) -> dict[str, float]:
+    """Milliseconds of detectAndCompute on a photo of one megapixel, taking turns."""
+    image = read_gray(photo)
+    scale = (1e6 / image.size) ** 0.5
+    image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    contenders = {
+        "OpenCV SIFT": cv2.SIFT_create(keypoints),
+        "mkdesc": mkdesc.Features(max_keypoints=keypoints),
+        "mkdesc, default": mkdesc.Features(max_keypoints=keypoints, model="default"),
+    }
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, features in contenders.items():
+            start = time.perf_counter()
+            found, _ = features.detectAndCompute(image, None)
+            times[name].append(1000 * (time.perf_counter() - start))
+    print(f"\ndetectAndCompute, {image.shape[1]} x {image.shape[0]} px, {len(found)} keypoints")
+    medians = {name: float(np.median(rows[1:])) for name, rows in times.items()}
+    for name, median in medians.items():
+        share = median / medians["OpenCV SIFT"]
+        print(f"  {name:<20} {median:>6.0f} ms  {share:.2f} x SIFT")
+    return medians
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--models", nargs="+", default=["default", "default-32", "compact"])
+    parser.add_argument("--models", nargs="+", default=["default-32", "default", "compact"])
     parser.add_argument("--sides", nargs="+", type=float, default=SIDES)
     parser.add_argument("--kinds", nargs="+", default=["planar", "3-D"])
     parser.add_argument("--quick", action="store_true", help="SIFT keypoints only")
@@ -226,6 +242,7 @@ def main() -> None:
     for model in options.models:
         for side in options.sides:
             describers[f"{model}, {side:g} sigma"] = ours(model, side)
+        describers[f"{model}, 24, uint8"] = ours(model, 24, "uint8")
     settings = [("SIFT keypoints", "sift", False)]
     if not options.quick:
         settings += [
@@ -234,7 +251,8 @@ def main() -> None:
             ("ORB corners, upright", "orb", True),
             ("GFTT corners, upright", "gftt", True),
         ]
-    results = {}
+    first = sorted((multiview / "fountain-P11" / "images").iterdir())[3]
+    results: dict[str, Any] = {"detectAndCompute, ms": speed(first)}
     for title, detector, upright in settings:
         for kind in options.kinds:
             pairs = planar if kind == "planar" else solid

@@ -15,12 +15,11 @@ import numpy as np
 from matplotlib import cbook
 
 import mkdesc
-from mkdesc.images.cutting import cut_patches
-from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.drawing import draw_matches
 
 OUTPUT = Path("demo-output")
-#: Keypoints per image, side of a patch in units of sigma, and how far a right match may be off.
-KEYPOINTS, SIDE, RIGHT = 1500, 20, 3.0
+#: Keypoints per image, and how far in pixels a right match may be off.
+KEYPOINTS, RIGHT = 1500, 3.0
 
 
 def photograph() -> np.ndarray:
@@ -45,54 +44,47 @@ def warp(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(copy, 0, 255).astype(np.uint8), homography
 
 
-def mutual_matches(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    similarity = a @ b.T
-    forward, backward = similarity.argmax(axis=1), similarity.argmax(axis=0)
-    first = np.flatnonzero(backward[forward] == np.arange(len(a)))
-    return first, forward[first]
+class RootSIFT:
+    """What SIFT's descriptors become by Arandjelovic and Zisserman's square root."""
+
+    def __init__(self) -> None:
+        self.sift = cv2.SIFT_create()
+
+    def compute(
+        self, image: np.ndarray, keypoints: list[cv2.KeyPoint]
+    ) -> tuple[list[cv2.KeyPoint], np.ndarray]:
+        """Keypoints, as they came, and their descriptors."""
+        keypoints, found = self.sift.compute(image, keypoints)
+        return keypoints, np.sqrt(found / found.sum(axis=1, keepdims=True))
 
 
 def main() -> None:
     image = photograph()
     copy, homography = warp(image)
-    keypoints = [detect_keypoints(picture, KEYPOINTS) for picture in (image, copy)]
-    sift = cv2.SIFT_create()
-
-    def describe_sift(picture: np.ndarray, points: list[cv2.KeyPoint]) -> np.ndarray:
-        found = sift.compute(picture, points)[1]
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
-
-    def describe_rootsift(picture: np.ndarray, points: list[cv2.KeyPoint]) -> np.ndarray:
-        found = sift.compute(picture, points)[1]
-        return np.sqrt(found / found.sum(axis=1, keepdims=True))
-
-    def describe_mkdesc(picture: np.ndarray, points: list[cv2.KeyPoint]) -> np.ndarray:
-        return mkdesc.describe(cut_patches(picture, points, 64, SIDE))
-
-    describe_mkdesc(image, keypoints[0][:1])  # load the compiled code (compiled the first time)
+    features = mkdesc.Features(max_keypoints=KEYPOINTS)
+    features.detectAndCompute(image)  # load the compiled code (compiled the first time)
+    keypoints = [features.detect(picture) for picture in (image, copy)]
     xy = [np.array([point.pt for point in points]) for points in keypoints]
     truth = cv2.perspectiveTransform(xy[0][None], homography)[0]
     reachable = (np.linalg.norm(truth[:, None] - xy[1], axis=2).min(axis=1) <= RIGHT).sum()
     print(f"{len(xy[0])} and {len(xy[1])} keypoints; {reachable} have a true partner")
-    for name, describe in {
-        "OpenCV SIFT": describe_sift,
-        "RootSIFT": describe_rootsift,
-        "mkdesc": describe_mkdesc,
+    for name, describer in {
+        "OpenCV SIFT": cv2.SIFT_create(),
+        "RootSIFT": RootSIFT(),
+        "mkdesc": features,
     }.items():
         start = time.perf_counter()
-        a, b = (describe(*pair) for pair in zip((image, copy), keypoints, strict=True))
-        seconds = time.perf_counter() - start
-        first, second = mutual_matches(a, b)
-        right = np.linalg.norm(truth[first] - xy[1][second], axis=1) <= RIGHT
-        print(
-            f"{name:<12} {right.sum():>4} right of {len(first)} mutual matches "
-            f"({100 * right.mean():.0f}%), described in {1000 * seconds:.0f} ms"
+        a, b = (
+            describer.compute(picture, points)[1]
+            for picture, points in zip((image, copy), keypoints, strict=True)
         )
-    matches = [
-        cv2.DMatch(int(i), int(j), 0) for i, j in zip(first[right], second[right], strict=True)
-    ]
-    picture = cv2.drawMatches(
-        image, keypoints[0], copy, keypoints[1], matches, None, matchColor=(80, 200, 80), flags=2
+        seconds = time.perf_counter() - start
+        first, second = mkdesc.match_descriptors(a, b).pairs.T
+        right = np.linalg.norm(truth[first] - xy[1][second], axis=1) <= RIGHT
+        counted = f"{right.sum()} right of {len(first)} mutual matches ({100 * right.mean():.0f}%)"
+        print(f"{name:<12} {counted}, described in {1000 * seconds:.0f} ms")
+    picture = draw_matches(
+        image, copy, xy[0][first[right]], xy[1][second[right]], f"mkdesc: {counted}"
     )
     OUTPUT.mkdir(exist_ok=True)
     cv2.imwrite(str(OUTPUT / "matches.png"), picture)

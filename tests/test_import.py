@@ -3,7 +3,18 @@ import sys
 
 import mkdesc
 
-HEAVY = ("numba", "scipy", "sklearn", "cv2", "torch", "rich", "typer", "safetensors")
+HEAVY = (
+    "numba",
+    "scipy",
+    "sklearn",
+    "cv2",
+    "torch",
+    "rich",
+    "typer",
+    "safetensors",
+    "pycolmap",
+    "h5py",
+)
 
 
 def loaded_after(code):

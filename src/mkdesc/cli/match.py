@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
+from mkdesc.cli.progress import warm_up
 from mkdesc.files import atomic_path
 from mkdesc.images.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
@@ -49,6 +50,7 @@ def command(
         expected = ", ".join(_PICTURES)
         raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
     features = Features(detector, keypoints, model, side, upright)
+    warm_up("uint8")
     images, points, descriptors = [], [], []
     start = time.perf_counter()
     for path in (a, b):

@@ -56,7 +56,8 @@ def read_gray(
             "(max_pixels raises the limit)"
         )
     if not data or not header.whole:
-        raise ValueError(f"{path}: {'truncated' if data else 'empty'}, not a whole image file")
+        problem = "truncated, not a whole image" if data else "empty, not an image"
+        raise ValueError(f"{path}: {problem}")
     flags = cv2.IMREAD_GRAYSCALE | (cv2.IMREAD_IGNORE_ORIENTATION if as_stored else 0)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
