@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         as_parametrization,
         product,
     )
+    from mkdesc.pixelfeatures import register_feature
     from mkdesc.statistics import Statistics
     from mkdesc.whitening import Whitening
 
@@ -54,6 +55,7 @@ _HOMES = {
     "Parametrization": "parametrization",
     "as_parametrization": "parametrization",
     "product": "parametrization",
+    "register_feature": "pixelfeatures",
 }
 
 #: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.
@@ -77,6 +79,7 @@ __all__ = [
     "match_descriptors",
     "match_kernel",
     "product",
+    "register_feature",
     "save_model",
     "verify_matches",
 ]

@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.kernels import VonMises
 from mkdesc.parametrization import Parametrization, Product, as_parametrization, pixel_values
-from mkdesc.patches import as_patches, nonfinite_error, plain_block
+from mkdesc.patches import as_patches, check_finite, plain_block
 from mkdesc.patchgrid import patch_grid
-from mkdesc.preparation import Preparation
 
 __all__ = ["match_kernel"]
 
@@ -56,7 +55,7 @@ def match_kernel(
     True
     """
     whole = as_parametrization(parametrization)
-    first, second = _pixels(p, "p", whole.preparation), _pixels(q, "q", whole.preparation)
+    first, second = _pixels(p, "p", whole), _pixels(q, "q", whole)
     if first["weight"].shape != second["weight"].shape:
         raise ValueError(
             f"p and q: expected patches of one size, got {np.shape(p)} and {np.shape(q)}"
@@ -75,15 +74,14 @@ def match_kernel(
     return float(np.mean(similarities / np.sqrt(sums(first, first) * sums(second, second))))
 
 
-def _pixels(patch: ArrayLike, name: str, preparation: Preparation) -> Pixels:
+def _pixels(patch: ArrayLike, name: str, whole: Parametrization) -> Pixels:
     """What there is to know of the pixels of one patch, flattened."""
     array = as_patches(patch)
     if len(array) != 1:
         raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
     block, scale = plain_block(array)
-    if not np.isfinite(block).all():
-        raise nonfinite_error(0)
-    values = pixel_values(block[0], preparation, scale)
+    check_finite(block)
+    values = pixel_values(block[0], whole.preparation, scale, whole.own)
     values["window"] = patch_grid(len(values["weight"])).window
     return {name: value.reshape(-1, *value.shape[2:]) for name, value in values.items()}
 

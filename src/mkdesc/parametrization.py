@@ -37,7 +37,15 @@ from numpy.typing import NDArray
 from mkdesc.gradients import angle, gradients, second_order
 from mkdesc.kernels import VonMises
 from mkdesc.patchgrid import PatchGrid, patch_grid
-from mkdesc.pixelfeatures import Intensity, Shape, compress, shape_features
+from mkdesc.pixelfeatures import (
+    Intensity,
+    OwnFeature,
+    Shape,
+    compress,
+    own_features,
+    registered_feature,
+    shape_features,
+)
 from mkdesc.preparation import PAPER, PREPARATIONS, STANDARD, Preparation
 
 __all__ = [
@@ -59,14 +67,16 @@ __all__ = [
 SPATIAL = {"x": np.pi / 2, "y": np.pi / 2, "rho": np.pi, "phi": 1.0}
 #: Attributes of its gradient: the angle itself, and the angle relative to ``phi``.
 ANGULAR = ("theta", "relative_theta")
-#: Other features of a pixel, and what makes them of the text in parentheses.
+#: Other features of a pixel.
 FEATURES: dict[str, type[Intensity] | type[Shape]] = {"intensity": Intensity, "shape": Shape}
+#: All names that one's own features cannot have.
+BUILT_IN = (*SPATIAL, *ANGULAR, *FEATURES, "weight")
 
 #: Longest raw descriptor; anything longer is a slip of the pen.
 MOST_DIMS = 100_000
 
 #: A factor of a product: a kernel over an angle, or an explicit feature.
-Factor = VonMises | Intensity | Shape
+Factor = VonMises | Intensity | Shape | OwnFeature
 
 
 def positions(grid: PatchGrid) -> dict[str, NDArray[np.float64]]:
@@ -75,12 +85,15 @@ def positions(grid: PatchGrid) -> dict[str, NDArray[np.float64]]:
 
 
 def pixel_values(
-    patch: NDArray[Any], preparation: Preparation, scale: float = 1.0
+    patch: NDArray[Any],
+    preparation: Preparation,
+    scale: float = 1.0,
+    own: tuple[OwnFeature, ...] = (),
 ) -> dict[str, NDArray[np.float64]]:
     """All that kernels may look at in the pixels of ``scale * patch`` (W, W), after preparation.
 
-    Angles (S, S) by the names of the attributes; ``intensity`` (S, S); ``shape`` (S, S, 9); and
-    ``weight`` (S, S), the square root of the gradient magnitude.
+    Angles (S, S) by the names of the attributes; ``intensity`` (S, S); ``shape`` (S, S, 9);
+    ``weight`` (S, S), the square root of the gradient magnitude; and one's ``own`` (S, S, dims).
     """
     if preparation.standardise:
         image, scale = preparation.prepare(patch, scale), 1.0
@@ -97,6 +110,7 @@ def pixel_values(
         "intensity": compress(image),
         "shape": shape_features(*second_order(image)),
         "weight": np.sqrt(magnitude + preparation.epsilon),
+        **{feature.name: own_features(feature, image[None])[0] for feature in own},
     }
 
 
@@ -117,22 +131,25 @@ class Product:
         if not names:
             raise ValueError("a product needs at least one kernel")
         for name, factor in self.kernels:
+            if isinstance(factor, OwnFeature) and factor.name == name:
+                continue
             if name not in known:
                 raise ValueError(f"unknown attribute {name!r}: expected one of {', '.join(known)}")
             if not isinstance(factor, FEATURES.get(name, VonMises)):
                 raise ValueError(f"attribute {name!r} cannot have the kernel {factor!r}")
+        for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"attribute {name!r} is given twice in {self}")
         if len(self.explicit) + bool(self.angular) > 2:
-            raise ValueError(f"{self}: at most two of intensity, shape and gradient angle")
+            raise ValueError(f"{self}: at most two of gradient angle, intensity, shape, your own")
 
     def __str__(self) -> str:
         return "*".join(f"{name}{factor}" for name, factor in self.kernels)
 
     @property
     def explicit(self) -> tuple[tuple[str, Factor], ...]:
-        """The factors over intensity and shape."""
-        return tuple(item for item in self.kernels if item[0] in FEATURES)
+        """The factors over intensity, shape and one's own features."""
+        return tuple(item for item in self.kernels if not isinstance(item[1], VonMises))
 
     @property
     def angular(self) -> tuple[tuple[str, VonMises], ...]:
@@ -197,7 +214,7 @@ class Parametrization:
         for part in self.parts:
             if part.explicit and not self.preparation.standardise:
                 raise ValueError(
-                    f"{part}: intensity and shape mean nothing where contrast is not removed; "
+                    f"{part}: such features mean nothing where contrast is not removed; "
                     "use the preparation 'standard'"
                 )
 
@@ -219,6 +236,12 @@ class Parametrization:
         return f"as_parametrization({str(self)!r})"
 
     @property
+    def own(self) -> tuple[OwnFeature, ...]:
+        """The features in it that were registered, each once."""
+        factors = (factor for part in self.parts for _, factor in part.kernels)
+        return tuple(dict.fromkeys(f for f in factors if isinstance(f, OwnFeature)))
+
+    @property
     def dims(self) -> int:
         """Length of the raw descriptor."""
         return sum(part.dims for part in self.parts)
@@ -235,7 +258,8 @@ def product(preparation: Preparation = PAPER, **kernels: Factor) -> Parametrizat
         Any of ``x``, ``y``, ``rho``, ``phi``, ``theta``, ``relative_theta``, each with a
         :class:`~mkdesc.kernels.VonMises`; ``intensity`` with
         :class:`~mkdesc.pixelfeatures.Intensity`; ``shape`` with
-        :class:`~mkdesc.pixelfeatures.Shape`.
+        :class:`~mkdesc.pixelfeatures.Shape`; a name of one's own with what
+        :func:`mkdesc.register_feature` returned.
 
     Examples
     --------
@@ -332,9 +356,14 @@ def _parse_factor(name: str, arguments: str | None) -> Factor:
         return Shape()
     if name == "intensity" and len(numbers) == 1:
         return Intensity(int(numbers[0]))
+    own = registered_feature(name)
+    if own is not None:
+        if numbers != [str(own.dims)]:
+            raise ValueError(f"{name!r} is registered as {name}({own.dims})")
+        return own
     if len(numbers) == 2:
         return VonMises(float(numbers[0]), int(numbers[1]))
     raise ValueError(
         f"expected one of {', '.join(NAMED)}, attribute(kappa,n) such as theta(8,3), "
-        "intensity(1), intensity(2) or shape"
+        "intensity(1), intensity(2), shape, or a name given to mkdesc.register_feature"
     )

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SMALLEST", "as_patches", "nonfinite_error", "plain_block", "resize_patches"]
+__all__ = [
+    "SMALLEST",
+    "as_patches",
+    "check_finite",
+    "nonfinite_error",
+    "plain_block",
+    "resize_patches",
+]
 
 #: Smallest patch side that can be described.
 SMALLEST = 8
@@ -49,6 +56,13 @@ def nonfinite_error(index: int) -> ValueError:
     return ValueError(f"patches[{index}] has NaN or infinity")
 
 
+def check_finite(block: NDArray[Any], first: int = 0) -> None:
+    """Refuse patches (N, W, W) with NaN or infinity; ``first`` is the index of the first one."""
+    bad = ~np.isfinite(block).all(axis=(1, 2))
+    if bad.any():
+        raise nonfinite_error(first + int(bad.argmax()))
+
+
 def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], float]:
     """Bring a block of patches to contiguous uint8 or float32, and say what to multiply it by.
 
@@ -75,9 +89,7 @@ def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], floa
     if block.dtype == np.float64:
         with np.errstate(over="ignore", invalid="ignore"):
             block = np.asarray(block - block[:, :1, :1], np.float32)
-        wide = ~np.isfinite(block).all(axis=(1, 2))
-        if wide.any():
-            raise nonfinite_error(first + int(wide.argmax()))
+        check_finite(block, first)
     return np.ascontiguousarray(block, np.float32), 1.0
 
 

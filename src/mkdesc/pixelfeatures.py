@@ -1,4 +1,4 @@
-"""Features of a pixel besides its position and gradient angle: intensity and local shape.
+"""Features of a pixel besides its position and gradient angle: intensity, shape, one's own.
 
 A kernel over an angle has a feature map of cosines and sines; these have theirs written down, and
 their kernel is its dot product. In a product of kernels both are factors like any other.
@@ -6,12 +6,22 @@ their kernel is its dot product. In a product of kernels both are factors like a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Intensity", "Shape", "compress", "shape_features"]
+__all__ = [
+    "Intensity",
+    "OwnFeature",
+    "Shape",
+    "compress",
+    "own_features",
+    "register_feature",
+    "shape_features",
+]
 
 Array = NDArray[np.float64]
 
@@ -89,3 +99,84 @@ class Shape:
 
     def __str__(self) -> str:
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFeature:
+    """A feature that its user computes; see :func:`register_feature`."""
+
+    name: str
+    dims: int
+
+    def feature_map(self, features: Array) -> Array:
+        """The features themselves, (..., dims)."""
+        return features
+
+    def __str__(self) -> str:
+        return f"({self.dims})"
+
+
+#: What computes the features registered so far, and how many numbers each has.
+_OWN: dict[str, tuple[Callable[[Array], Any], int]] = {}
+
+
+def register_feature(name: str, function: Callable[[Array], Any], dims: int = 1) -> OwnFeature:
+    """Make a pixel feature of one's own known by name, for parametrizations and model files.
+
+    It is then a factor like ``intensity`` and ``shape``: in a text ``name(dims)``, in
+    :func:`mkdesc.product` the object that this returns. Programs that load a model with it must
+    register it first: model files hold the name, not the function.
+
+    Parameters
+    ----------
+    name
+        A new name, as Python's variables have them.
+    function
+        Takes prepared patches (N, S, S), float64, of mean 0 and standard deviation 1, and returns
+        features (N, S, S, dims). It may be called from several threads.
+    dims
+        Number of features.
+
+    Examples
+    --------
+    Where it is bright, softly, in two levels:
+
+    >>> levels = register_feature(
+    ...     "levels", lambda q: np.stack([np.tanh(q - 1), np.tanh(q + 1)], axis=-1), dims=2
+    ... )
+    >>> from mkdesc import MKD
+    >>> MKD("standard: x(8,2)*y(8,2)*levels(2)").transform(np.eye(64)).shape
+    (1, 50)
+    """
+    from mkdesc.parametrization import BUILT_IN
+
+    if not isinstance(name, str) or not name.isidentifier() or name in BUILT_IN:
+        raise ValueError(
+            f"name: expected an identifier other than {', '.join(BUILT_IN)}, got {name!r}"
+        )
+    if not callable(function):
+        raise ValueError(f"function: expected something to call, got {function!r}")
+    if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
+        raise ValueError(f"dims: expected an integer >= 1, got {dims!r}")
+    _OWN[name] = function, dims
+    return OwnFeature(name, dims)
+
+
+def registered_feature(name: str) -> OwnFeature | None:
+    """The feature registered by a name, if there is one."""
+    return OwnFeature(name, _OWN[name][1]) if name in _OWN else None
+
+
+def own_features(feature: OwnFeature, prepared: Array) -> Array:
+    """The registered function's features (N, S, S, dims) of prepared patches (N, S, S)."""
+    if registered_feature(feature.name) != feature:
+        raise ValueError(f"{feature.name}{feature}: not registered; see mkdesc.register_feature")
+    found = np.asarray(_OWN[feature.name][0](prepared), np.float64)
+    expected = (*prepared.shape, feature.dims)
+    if found.shape != expected:
+        raise ValueError(
+            f"feature {feature.name!r}: expected an array {expected}, got {found.shape}"
+        )
+    if not np.isfinite(found).all():
+        raise ValueError(f"feature {feature.name!r} has NaN or infinity")
+    return found

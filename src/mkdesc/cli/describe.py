@@ -65,9 +65,8 @@ def command(
     with atomic_path(output) as partial, partial.open("wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (patches.count, width)}
         np.lib.format.write_array_header_1_0(file, header)
-        warm_up(
-            "uint8" if patches.dtype == np.uint8 and patches.size == mkd.patch_size else "float32"
-        )
+        plain = patches.dtype == np.uint8 and patches.size == mkd.patch_size
+        warm_up(mkd, "uint8" if plain else "float32")
         done = 0
         with progress("patches") as bar:
             task = bar.add_task("describing", total=patches.count)

@@ -57,7 +57,7 @@ def _learn(
         raise ValueError(f"--output: the folder {output.parent} does not exist")
     mkd.fit()
     whitening.check()
-    warm_up("uint8")
+    warm_up(mkd)
     with progress(unit) as bar:
         task = bar.add_task("learning", total=None)
         learned = run(mkd, whitening, lambda n, total: bar.update(task, completed=n, total=total))

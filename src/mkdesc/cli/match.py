@@ -50,7 +50,7 @@ def command(
         expected = ", ".join(_PICTURES)
         raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
     features = Features(detector, keypoints, model, side, upright)
-    warm_up("uint8")
+    warm_up(features.mkd)
     images, points, descriptors = [], [], []
     start = time.perf_counter()
     for path in (a, b):

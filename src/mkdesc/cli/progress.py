@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from mkdesc.descriptor import MKD
 
 __all__ = ["console", "progress", "resumable", "warm_up"]
 
@@ -50,12 +55,10 @@ def progress(unit: str) -> Progress:
     )
 
 
-def warm_up(dtype: str) -> None:
+def warm_up(mkd: MKD, dtype: str = "uint8") -> None:
     """Load the compiled loops; says so, because the first time on a machine takes seconds."""
-    from mkdesc.compute.cpu import compile_for
-
     with console.status("loading the compiled code (the first run compiles it: some 5 s)"):
-        compile_for(dtype)
+        mkd.transform(np.zeros((1, mkd.patch_size, mkd.patch_size), dtype))
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.compute.plan import make_plan
+from mkdesc.compute.plan import LANES, make_plan
 from mkdesc.parametrization import Parametrization
-from mkdesc.patches import nonfinite_error, plain_block
-from mkdesc.preparation import PAPER, Preparation
+from mkdesc.patches import check_finite, nonfinite_error, plain_block
+from mkdesc.pixelfeatures import own_features
 from mkdesc.whitening import Projection
 
-__all__ = ["compile_for", "describe"]
+__all__ = ["describe"]
 
 #: Patches per unit of work: small enough to share evenly, large enough to hide the call.
 BLOCK = 256
@@ -44,37 +44,44 @@ def _read_only(kind: Any, ndim: int) -> Any:
 
 
 @lru_cache
-def _compile_describing(dtype: str, beyond: bool) -> Callable[..., int]:
+def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[..., int]:
     from numba import from_dtype, types
 
-    from mkdesc.compute.kernels_numba import make_describe_block
+    from mkdesc.compute.describe_numba import make_describe_block
 
     f32, f64, i64 = types.float32, types.float64, types.int64
     reals, wholes = _read_only(f64, 1), _read_only(i64, 1)
     preparing = (f64, i64, reals, f64, reals)
-    plan = (wholes, _read_only(i64, 2), _read_only(f32, 2), _read_only(i64, 2))
+    table, functions = _read_only(i64, 2), _read_only(f32, 2)
+    plan = (wholes, table, wholes, functions, table, functions, functions)
     assembly = (wholes, wholes, _read_only(f32, 1), wholes)
     patches, out = _read_only(from_dtype(np.dtype(dtype)), 3), types.Array(f32, 2, "C")
-    signature = i64(patches, *preparing, *plan, *assembly, out)
-    return _compile(make_describe_block(beyond), signature, fastmath=False)
+    signature = i64(patches, _read_only(f32, 4), *preparing, *plan, *assembly, out)
+    return _compile(make_describe_block(beyond, separable), signature, fastmath=False)
 
 
 @lru_cache
 def _compile_projecting() -> Callable[..., None]:
     from numba import types
 
-    from mkdesc.compute.kernels_numba import project_block
+    from mkdesc.compute.projection_numba import project_block
 
     f32 = types.float32
-    raw, matrix, offset = _read_only(f32, 2), _read_only(f32, 2), _read_only(f32, 1)
-    signature = types.void(raw, matrix, offset, f32, types.boolean, types.Array(f32, 2, "C"))
+    raw, rows, offset = _read_only(f32, 2), _read_only(f32, 2), _read_only(f32, 1)
+    signature = types.void(raw, rows, offset, f32, types.boolean, types.Array(f32, 2, "C"))
     return _compile(project_block, signature, fastmath=True)
 
 
-def compile_for(dtype: str, preparation: Preparation = PAPER) -> Callable[..., int]:
-    """The compiled loop for ``"uint8"`` or ``"float32"`` patches, from the disk cache if there."""
-    with _compiling:
-        return _compile_describing(dtype, preparation.standardise)
+def _own_features(
+    block: NDArray[Any], scale: float, parametrization: Parametrization, first: int
+) -> NDArray[np.float32]:
+    """The registered features of patches (N, W, W) in a parametrization, (N, K, S, S)."""
+    if not parametrization.own:
+        return np.zeros((0, 0, 0, 0), np.float32)
+    check_finite(block, first)
+    prepared = parametrization.preparation.prepare(block, scale)
+    features = [own_features(feature, prepared) for feature in parametrization.own]
+    return np.moveaxis(np.concatenate(features, axis=-1), -1, 1).astype(np.float32, "C")
 
 
 def describe(
@@ -102,6 +109,11 @@ def describe(
     out = np.empty((len(patches), dims), np.float32)
     if projection is not None:
         offset = projection.mean @ projection.matrix
+        dims_in, dims_out = projection.matrix.shape
+        # Zeros up to whole vectors, and to the four rows that are taken together.
+        rows = np.ascontiguousarray(
+            np.pad(projection.matrix.T, [(0, -dims_out % 4), (0, -dims_in % LANES)])
+        )
         with _compiling:
             project = _compile_projecting()
 
@@ -111,12 +123,17 @@ def describe(
         raw = final
         if projection is not None:
             raw = np.empty((len(block), parametrization.dims), np.float32)
-        bad = compile_for(block.dtype.name, preparation)(block, scale, *preparing, *plan, raw)
+        with _compiling:  # from the disk cache, if it is there
+            compiled = _compile_describing(
+                block.dtype.name, preparation.standardise, plan.separable
+            )
+        own = _own_features(block, scale, parametrization, first + start)
+        bad = compiled(block, own, scale, *preparing, *plan, raw)
         if bad >= 0:
             raise nonfinite_error(first + start + bad)
         if projection is not None:
             power, root = np.float32(projection.power), projection.square_root
-            project(raw, projection.matrix, offset, power, root, final)
+            project(raw, rows, offset, power, root, final)
 
     starts = range(0, len(patches), BLOCK)
     if n_threads == 1 or len(starts) < 2:

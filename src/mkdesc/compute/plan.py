@@ -9,7 +9,8 @@ of a *plane* (a product of pixel quantities, such as the weight times ``cos 2 th
 Two facts make the sums cheap. The functions that one plane meets are linearly dependent, so a
 basis of them is enough. And functions split into even and odd ones under x -> -x and y -> -y,
 so the planes can be folded onto a quarter of the patch first, once for each of the four
-parities.
+parities. Where all functions are products of one of x and one of y, neither is needed: the sums
+are taken along x, then along y.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from mkdesc.kernels import VonMises
 from mkdesc.parametrization import Parametrization, Product, positions
 from mkdesc.patchgrid import PatchGrid, patch_grid
+from mkdesc.pixelfeatures import OwnFeature
 
 __all__ = ["LANES", "PARITIES", "Plan", "make_plan"]
 
@@ -35,6 +37,8 @@ PARITIES = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 LANES = 16
 #: A tile of the contraction: two planes times four spatial functions.
 TILE_PLANES, TILE_FUNCTIONS = 2, 4
+#: Functions of one coordinate that a line of pixels is multiplied with at a time.
+LINE_FUNCTIONS = 5
 #: Relative size below which a function or a coefficient is rounding, not content.
 ROUNDING = 1e-10
 
@@ -50,15 +54,23 @@ class Plan(NamedTuple):
     Attributes
     ----------
     counts
-        (3,) int64: quantities of the gradient (weight times 1, cos, sin, cos 2, ...), of the
-        intensity and of the shape that are needed. They are numbered in this order.
-    factors
-        (P, 2) int64: the quantities whose product is a plane; -1 where there is but one.
+        (4,) int64: quantities of the gradient (weight times 1, cos, sin, cos 2, ...), of the
+        intensity, of the shape, and of registered features that are needed. They are numbered in
+        this order.
+    products
+        (K, 2) int64: pairs of quantities whose products are quantities too, numbered on.
+    planes
+        (P,) int64: the quantities that are summed over the patch.
     functions
-        Spatial functions on the quarter patch, float32, shape (F, Q); rows come in fours.
+        Spatial functions on the quarter patch, float32, shape (F, Q); rows come in fours. None
+        if the plan is separable.
     tiles
         (T, 4) int64: two planes, a parity, and the first of four functions. Tile ``t`` gives
         the eight sums ``8 t .. 8 t + 7``.
+    across, down
+        Functions of x and of y, float32, shapes (A, S) and (B, S); rows come in fives. None if
+        the plan is not separable. The sums are numbered by function of y, then function of x,
+        then quantity.
     row_starts, columns, coefficients
         The sparse matrix (CSR) that turns the sums into the unnormalised descriptor.
     part_starts
@@ -66,13 +78,21 @@ class Plan(NamedTuple):
     """
 
     counts: NDArray[np.int64]
-    factors: NDArray[np.int64]
+    products: NDArray[np.int64]
+    planes: NDArray[np.int64]
     functions: NDArray[np.float32]
     tiles: NDArray[np.int64]
+    across: NDArray[np.float32]
+    down: NDArray[np.float32]
     row_starts: NDArray[np.int64]
     columns: NDArray[np.int64]
     coefficients: NDArray[np.float32]
     part_starts: NDArray[np.int64]
+
+    @property
+    def separable(self) -> bool:
+        """Whether sums are taken along x, then along y."""
+        return len(self.across) > 0
 
 
 def _fourier_features(kernel: VonMises, shift: Array) -> NDArray[np.complex128]:
@@ -201,7 +221,7 @@ def make_plan(parametrization: Parametrization, size: int) -> Plan:
     --------
     >>> from mkdesc.parametrization import CARTESIAN
     >>> make_plan(CARTESIAN, 64).counts.tolist()
-    [7, 0, 0]
+    [7, 0, 0, 0]
     """
     grid, functions, terms = patch_grid(size), _Functions(), Terms()
     part_starts = np.cumsum([0, *(part.dims for part in parametrization.parts)])
@@ -213,9 +233,76 @@ def make_plan(parametrization: Parametrization, size: int) -> Plan:
             terms.setdefault((*plane[:-1], ("theta", plane[-1][1] + 1)), [])
 
     planes = list(terms)
+    counts, products, planes_of = _number(planes, parametrization.own)
+    found = _separate(
+        planes_of, int(counts.sum()) + len(products), functions, list(terms.values())
+    )
+    nothing = np.zeros((0, 0))
+    if found is None:
+        quarter, tiles, entries = _tile(terms, functions)
+        across = down = nothing
+    else:
+        across, down, entries = found
+        quarter, tiles = nothing, []
+    if not entries:
+        raise ValueError(f"{parametrization}: these kernels are too narrow to compute with")
+    named = {component for component, _, _ in entries}
+    entries += [(j, 0, 0.0) for j in range(parametrization.dims) if j not in named]
+    entries.sort()
+    components_of, columns, coefficients = map(np.array, zip(*entries, strict=True))
+    return Plan(
+        counts=counts,
+        products=products,
+        planes=planes_of,
+        functions=np.pad(quarter, [(0, 0), (0, -quarter.shape[1] % LANES)]).astype(np.float32),
+        tiles=np.array(tiles, np.int64).reshape(-1, 4),
+        across=across.astype(np.float32),
+        down=down.astype(np.float32),
+        row_starts=np.searchsorted(components_of, np.arange(parametrization.dims + 1)),
+        columns=columns.astype(np.int64),
+        coefficients=coefficients.astype(np.float32),
+        part_starts=part_starts[[0, -1]] if parametrization.preparation.joint else part_starts,
+    )
+
+
+#: Descriptor component, sum, coefficient.
+Entry = tuple[int, int, float]
+
+
+def _separate(
+    planes_of: NDArray[np.int64],
+    n_quantities: int,
+    functions: _Functions,
+    terms: list[list[Entry]],
+) -> tuple[Array, Array, list[Entry]] | None:
+    """Functions of x (A, S), of y (B, S), and what sums make of them; None if some are neither."""
+    across, down = _Functions(), _Functions()
+    factors: list[tuple[int, int, float]] = []  # of x, of y, factor
+    for value in functions.values:
+        y, x = np.unravel_index(np.abs(value).argmax(), value.shape)
+        if np.abs(value - np.outer(value[:, x], value[y]) / value[y, x]).max() > ROUNDING:
+            return None
+        (i, scale_x), (j, scale_y) = across.add(value[y]), down.add(value[:, x])
+        factors.append((i, j, scale_x * scale_y / float(value[y, x])))
+    kept = [np.stack(f.values) if f.values else np.zeros((0, 0)) for f in (across, down)]
+    kept = [np.pad(k, [(0, -len(k) % LINE_FUNCTIONS), (0, 0)]) for k in kept]
+    entries = []
+    for quantity, these in zip(planes_of.tolist(), terms, strict=True):
+        for component, index, scale in these:
+            i, j, factor = factors[index]
+            place = (j * len(kept[0]) + i) * n_quantities + quantity
+            entries.append((component, place, scale * factor))
+    return kept[0], kept[1], entries
+
+
+def _tile(
+    terms: Terms, functions: _Functions
+) -> tuple[Array, list[tuple[int, int, int, int]], list[Entry]]:
+    """Functions on the quarter patch (F, Q), tiles, and what sums make of them."""
+    planes = list(terms)
     rows: list[Array] = []  # functions, in padded groups of four
     tiles: list[tuple[int, int, int, int]] = []
-    entries: list[tuple[int, int, float]] = []  # descriptor component, sum, coefficient
+    entries: list[Entry] = []
     shared: dict[tuple[tuple[int, ...], int], tuple[int, Array]] = {}
     for pair in _pairs(terms):
         met = tuple(sorted({index for plane in pair for _, index, _ in terms[plane]}))
@@ -245,33 +332,33 @@ def make_plan(parametrization: Parametrization, size: int) -> Plan:
                         entries.append(
                             (component, place_in * TILE_FUNCTIONS + function, coefficient)
                         )
-
-    if not entries:
-        raise ValueError(f"{parametrization}: these kernels are too narrow to compute with")
-    entries.sort()
-    components_of, columns, coefficients = map(np.array, zip(*entries, strict=True))
-    quarter = np.concatenate(rows)
-    counts, factors = _number(planes)
-    return Plan(
-        counts=counts,
-        factors=factors,
-        functions=np.pad(quarter, [(0, 0), (0, -quarter.shape[1] % LANES)]).astype(np.float32),
-        tiles=np.array(tiles, np.int64),
-        row_starts=np.searchsorted(components_of, np.arange(parametrization.dims + 1)),
-        columns=columns.astype(np.int64),
-        coefficients=coefficients.astype(np.float32),
-        part_starts=part_starts[[0, -1]] if parametrization.preparation.joint else part_starts,
-    )
+    return np.concatenate(rows) if rows else np.zeros((0, 0)), tiles, entries
 
 
-def _number(planes: list[Plane]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many quantities of each kind there are, and their numbers in each plane."""
+def _number(
+    planes: list[Plane], own: tuple[OwnFeature, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """How many quantities of each kind there are, their products, and the planes' numbers."""
     used = {quantity for plane in planes for quantity in plane}
     gradient = 1 + max((i for name, i in used if name == "theta"), default=-1)
     intensity = 2 if any(name == "intensity" for name, _ in used) else 0
     shape = 9 if any(name == "shape" for name, _ in used) else 0
     first = {"theta": 0, "intensity": gradient, "shape": gradient + intensity}
-    factors = np.full((len(planes), 2), -1, np.int64)
-    for row, plane in zip(factors, planes, strict=True):
-        row[: len(plane)] = [first[name] + i for name, i in plane]
-    return np.array([gradient, intensity, shape], np.int64), factors
+    last = gradient + intensity + shape
+    for feature in own:
+        first[feature.name] = last
+        last += feature.dims
+    products: list[list[int]] = []
+    numbers: list[int] = []
+    for plane in planes:
+        factors = [first[name] + i for name, i in plane]
+        if len(factors) == 2:
+            numbers.append(last + len(products))
+            products.append(factors)
+        else:
+            numbers += factors
+    return (
+        np.array([gradient, intensity, shape, sum(f.dims for f in own)], np.int64),
+        np.array(products, np.int64).reshape(-1, 2),
+        np.array(numbers, np.int64),
+    )

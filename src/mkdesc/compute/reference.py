@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.parametrization import Parametrization, Product, pixel_values
-from mkdesc.patches import nonfinite_error, plain_block
+from mkdesc.patches import check_finite, plain_block
 from mkdesc.patchgrid import patch_grid
 from mkdesc.whitening import Projection
 
@@ -46,9 +46,8 @@ def describe(
     out = np.empty((len(patches), parametrization.dims), np.float32)
     for i in range(len(patches)):
         block, scale = plain_block(patches[i : i + 1], first + i)
-        if not np.isfinite(block).all():
-            raise nonfinite_error(first + i)
-        values = pixel_values(block[0], preparation, scale)
+        check_finite(block, first + i)
+        values = pixel_values(block[0], preparation, scale, parametrization.own)
         parts = []
         for part in parametrization.parts:
             weight = pixel_weights(values, part, preparation.window)
