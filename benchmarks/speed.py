@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,20 +26,11 @@ from typing import Any
 import numpy as np
 
 from mkdesc import MKD, load_model
-from mkdesc.patches import resize_patches
+from mkdesc.evaluation.speed import Contender, measure_speeds, textured_patches
 
 SIZES = (32, 64, 65)
 #: Patches per round: enough to fill the threads, few enough to take turns often.
 FAST, SLOW = 8192, 512
-
-Contender = tuple[Callable[[], Any], int]
-
-
-def textured_patches(n: int, size: int) -> np.ndarray:
-    """Smooth random patches: noise would be unlike anything that is ever described."""
-    rng = np.random.default_rng(0)
-    coarse = rng.random((n, 8, 8)).astype(np.float32)
-    return (255 * resize_patches(coarse, size)).astype(np.uint8)
 
 
 def ours(size: int, threads: int) -> Iterator[tuple[str, Contender]]:
@@ -101,21 +93,6 @@ def kornia(size: int, threads: int) -> Iterator[tuple[str, Contender]]:
         yield "kornia HardNet (32 px)", contender(HardNet(pretrained=False), 32, 64)
 
 
-def measure(contenders: dict[str, Contender], rounds: int) -> dict[str, dict[str, float]]:
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for current in range(rounds + 1):  # the first round warms up
-        for name, (run, _) in contenders.items():
-            start = time.perf_counter()
-            run()
-            if current:
-                seconds[name].append(time.perf_counter() - start)
-    results = {}
-    for name, (_, n) in contenders.items():
-        low, middle, high = statistics.quantiles([n / s for s in seconds[name]], n=4)
-        results[name] = {"patches_per_second": middle, "quartiles": [low, high]}
-    return results
-
-
 def throughput(threads: int, rounds: int) -> dict[str, Any]:
     tables = {}
     for size in SIZES:
@@ -125,14 +102,14 @@ def throughput(threads: int, rounds: int) -> dict[str, Any]:
                 contenders |= family(size, threads)
             except ImportError as error:
                 print(f"left out: {family.__name__} ({error})")
-        tables[f"{size} px"] = results = measure(contenders, rounds)
-        base = results["mkdesc, uint8"]["patches_per_second"]
+        results = measure_speeds(contenders, rounds)
+        tables[f"{size} px"] = {name: asdict(speed) for name, speed in results.items()}
+        base = results["mkdesc, uint8"].median
         print(f"\n{size} px, {threads} threads        patches/s   (quartiles)        mkdesc is")
-        for name, row in results.items():
-            speed, (low, high) = row["patches_per_second"], row["quartiles"]
-            print(
-                f"  {name:<32} {speed:>9,.0f}   {low:>9,.0f} {high:>9,.0f}   {base / speed:6.1f}x"
-            )
+        for name, speed in results.items():
+            quartiles = f"{speed.low:>9,.0f} {speed.high:>9,.0f}"
+            ratio = f"{base / speed.median:6.1f}x"
+            print(f"  {name:<32} {speed.median:>9,.0f}   {quartiles}   {ratio}")
     return tables
 
 

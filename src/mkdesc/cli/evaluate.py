@@ -1,4 +1,4 @@
-"""``mkdesc evaluate``: the two benchmarks, on any descriptor."""
+"""``mkdesc evaluate``: the two benchmarks, and speed, of any descriptor."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ import typer
 from mkdesc.cli.progress import console, progress
 from mkdesc.cli.tables import print_tables
 from mkdesc.evaluation.cache import Progress
-from mkdesc.evaluation.hpatches_run import run_hpatches
+from mkdesc.evaluation.hpatches_run import default_descriptors, run_hpatches
 from mkdesc.evaluation.phototourism_run import run_phototourism
 from mkdesc.evaluation.plots import can_plot
 from mkdesc.evaluation.published import TASKS
 from mkdesc.evaluation.runs import Results
+from mkdesc.evaluation.speed import run_speed
 
 __all__ = ["app", "split_list"]
 
 app = typer.Typer(
-    help="Measure descriptors on the Phototourism and HPatches benchmarks.", no_args_is_help=True
+    help="Measure descriptors: the Phototourism and HPatches benchmarks, and speed.",
+    no_args_is_help=True,
 )
 
 Descriptors = Annotated[
@@ -149,3 +151,17 @@ def _hpatches(
             tell,
         )
     _report(results, output)
+
+
+@app.command("speed")
+def _speed(
+    descriptors: Descriptors = None,
+    size: Annotated[int, typer.Option(help="Side of the patches.")] = 64,
+    count: Annotated[int, typer.Option(help="How many at most; slow ones get fewer.")] = 8192,
+    rounds: Annotated[int, typer.Option(help="How often each is measured.")] = 7,
+) -> None:
+    """Patches per second, all in turns, and the bytes of a descriptor."""
+    with _progress() as tell:
+        chosen = split_list(descriptors) or default_descriptors()
+        results = run_speed(chosen, size, count, rounds, tell)
+    _report(results, None)

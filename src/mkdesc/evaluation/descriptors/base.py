@@ -63,6 +63,8 @@ class ProjectedDescriptor:
     ----------
     name
         What it was asked for by.
+    describe
+        As in :class:`PatchDescriptor`; both steps at once.
     base, projection
         What is whitened, and how.
     identity
@@ -70,13 +72,10 @@ class ProjectedDescriptor:
     """
 
     name: str
+    describe: Describe
     base: PatchDescriptor
     projection: Projection
     identity: dict[str, str] = field(default_factory=dict)
-
-    def describe(self, patches: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Describe patches (N, W, W)."""
-        return self.projection.apply(np.asarray(self.base.describe(patches)))
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,9 @@ def _model(name: str) -> ProjectedDescriptor:
         identity = {"sha256": file_hash(file), "whitening": ":".join(choice)}
     if not isinstance(mkd.whitening, Whitening):
         raise ValueError(f"{name}: a model without whitening")
-    return ProjectedDescriptor(name, _base(mkd), mkd.whitening.projection_, identity)
+    projection = mkd.whitening.projection_
+    describe = mkd.set_params(resize=True).transform
+    return ProjectedDescriptor(name, describe, _base(mkd), projection, identity)
 
 
 def _base(mkd: MKD) -> PatchDescriptor:
