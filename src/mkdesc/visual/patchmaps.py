@@ -131,7 +131,7 @@ def patch_map(
         maps = [sum(s * responses(part, p, block) for part, s in scaled) for block in blocks]
     else:
         maps = _projected(whole, p, blocks, whitening)
-    out = np.concatenate(maps, axis=1).reshape(-1, size, size)
+    out = np.concatenate(maps, axis=1).reshape(len(places), size, size)
     return out[0] if single else out
 
 
