@@ -14,6 +14,7 @@ from mkdesc.cli import (
     evaluate,
     export,
     features,
+    figures,
     info,
     learn,
     make_hpatches,
@@ -42,6 +43,7 @@ app.command("compare")(compare.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("make-hpatches")(make_hpatches.command)
 app.add_typer(export.app, name="export")
+app.command("figures")(figures.command)
 app.command("info")(info.command)
 
 

@@ -65,9 +65,9 @@ def patch_map(
         clockwise from the x axis.
     whitening
         A :class:`~mkdesc.whitening.Whitening`, a projection, an MKD with one, the name of a
-        bundled model or whitening (:func:`~mkdesc.visual.whitenings.bundled_whitenings`), or a
-        model file. Only its linear part is used: powers, roots and l2 act on the sum over the
-        patch and cannot be seen pixel by pixel.
+        bundled model or whitening, or a model file (see
+        :func:`~mkdesc.visual.whitenings.load_whitening`). Only its linear part is used: powers,
+        roots and l2 act on the sum over the patch and cannot be seen pixel by pixel.
     patch_size
         Side W of the map.
     exact

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from importlib.resources import as_file, files
+from pathlib import Path
 
 from mkdesc.descriptor import MKD
 from mkdesc.models import load_model
 from mkdesc.parametrization import Parametrization, as_parametrization
 from mkdesc.whitening import Projection, Whitening
 
-__all__ = ["WhiteningLike", "as_projection", "bundled_whitenings"]
+__all__ = ["WhiteningLike", "as_projection", "bundled_whitenings", "load_whitening"]
 
 #: What stands for a projection: itself, whatever holds one, or the name or file of a model.
 WhiteningLike = Projection | Whitening | MKD | str | os.PathLike[str]
@@ -38,8 +39,8 @@ def as_projection(whitening: WhiteningLike, parametrization: str | Parametrizati
     Parameters
     ----------
     whitening
-        A projection, a fitted :class:`~mkdesc.whitening.Whitening`, a descriptor with one, a name
-        of :func:`bundled_whitenings`, or a bundled model or model file.
+        A projection, a fitted :class:`~mkdesc.whitening.Whitening`, a descriptor with one, or what
+        :func:`load_whitening` takes.
     parametrization
         Of the raw descriptors that it is applied to.
 
@@ -50,7 +51,7 @@ def as_projection(whitening: WhiteningLike, parametrization: str | Parametrizati
     """
     kernels = as_parametrization(parametrization)
     if isinstance(whitening, (str, os.PathLike)):
-        whitening = _load(whitening)
+        whitening = load_whitening(whitening)
     if isinstance(whitening, MKD):
         learned_on = as_parametrization(whitening.parametrization)
         if learned_on != kernels:
@@ -75,11 +76,27 @@ def as_projection(whitening: WhiteningLike, parametrization: str | Parametrizati
     return whitening
 
 
-def _load(whitening: str | os.PathLike[str]) -> MKD:
-    name = os.fspath(whitening)
+def load_whitening(name: str | os.PathLike[str]) -> MKD:
+    """A descriptor with its whitening: a name of :func:`bundled_whitenings`, or a model.
+
+    Parameters
+    ----------
+    name
+        Besides, a bundled model, a model file, or ``FILE:SET:METHOD`` for one of the models in a
+        file in the layout of kornia/mkd, such as ``mkd-polar-64.safetensors:liberty:lw``.
+
+    Examples
+    --------
+    >>> load_whitening("polar-pca").whitening.method
+    'pca'
+    """
+    name = os.fspath(name)
     if name in bundled_whitenings():
         with as_file(files(__name__) / f"{name}{_SUFFIX}") as path:
             return load_model(path)
+    file, *choice = name.rsplit(":", 2)
+    if len(choice) == 2 and Path(file).is_file():
+        return load_model(file, set=choice[0], method=choice[1])
     try:
         return load_model(name)
     except FileNotFoundError as error:
