@@ -16,6 +16,7 @@ from mkdesc.cli import (
     features,
     figures,
     info,
+    inspect,
     learn,
     make_hpatches,
     match,
@@ -43,6 +44,7 @@ app.command("compare")(compare.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("make-hpatches")(make_hpatches.command)
 app.add_typer(export.app, name="export")
+app.command("inspect")(inspect.command)
 app.command("figures")(figures.command)
 app.command("info")(info.command)
 
