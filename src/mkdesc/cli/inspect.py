@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.visual.pairs import MAX_PIXELS
+
 __all__ = ["command"]
 
 
@@ -26,7 +28,7 @@ def command(
     parametrization: Annotated[
         str | None, typer.Option(help="Instead of a model: the raw descriptor of these kernels.")
     ] = None,
-    max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = 4_000_000,
+    max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = MAX_PIXELS,
 ) -> None:
     """Compare two patches: their similarity, and where it comes from, pixel by pixel."""
     from mkdesc.descriptor import MKD
