@@ -24,8 +24,8 @@ FORMATS: dict[str, dict[str, None]] = {
 
 #: Isocontours of a map, as in the paper.
 CONTOURS = 10
-#: Text is text in vector files and the same names come out each time.
-_STYLE = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "mkdesc"}
+#: Fonts that printers take (TrueType), and the same names inside a file each time.
+_STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
 
 
 def new_figure(width: float, height: float) -> Any:
