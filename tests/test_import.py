@@ -25,7 +25,12 @@ def loaded_after(code):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    assert loaded_after("import mkdesc; mkdesc.MKD(); mkdesc.POLAR; mkdesc.match_kernel") == []
+    assert loaded_after("import mkdesc; mkdesc.MKD(); mkdesc.POLAR; mkdesc.patch_map") == []
+
+
+def test_modules_do_not_hide_functions_of_their_names():
+    code = "import mkdesc, mkdesc.visual.figures, mkdesc.visual.inspection; mkdesc.patch_map"
+    loaded_after(f"{code}; assert callable(mkdesc.match_kernel), mkdesc.match_kernel")
 
 
 def test_describing_loads_numba_and_its_scipy_alone():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.kernels import VonMises
 from mkdesc.parametrization import Parametrization, Product, as_parametrization, pixel_values
-from mkdesc.patches import as_patches, check_finite, plain_block
+from mkdesc.patches import one_patch
 from mkdesc.patchgrid import patch_grid
 
 __all__ = ["match_kernel"]
@@ -76,12 +75,8 @@ def match_kernel(
 
 def _pixels(patch: ArrayLike, name: str, whole: Parametrization) -> Pixels:
     """What there is to know of the pixels of one patch, flattened."""
-    array = as_patches(patch)
-    if len(array) != 1:
-        raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
-    block, scale = plain_block(array)
-    check_finite(block)
-    values = pixel_values(block[0], whole.preparation, scale, whole.own)
+    block, scale = one_patch(patch, name)
+    values = pixel_values(block, whole.preparation, scale, whole.own)
     values["window"] = patch_grid(len(values["weight"])).window
     return {name: value.reshape(-1, *value.shape[2:]) for name, value in values.items()}
 
@@ -96,12 +91,6 @@ def _double_sum(p: Pixels, q: Pixels, part: Product, window: bool, exact: bool) 
     total = 0.0
     for start in range(0, len(weights[0]), _ROWS):
         rows = slice(start, start + _ROWS)
-        k = np.ones((len(weights[0][rows]), len(weights[1])))
-        for name, kernel in part.kernels:
-            if isinstance(kernel, VonMises):
-                delta = np.subtract.outer(p[name][rows], q[name])
-                k *= kernel(delta) if exact else kernel.approximate(delta)
-            else:  # an explicit feature's kernel is the dot product of its features
-                k *= kernel.feature_map(p[name][rows]) @ kernel.feature_map(q[name]).T
+        k = part.responses({name: value[rows] for name, value in p.items()}, q, exact)
         total += float(weights[0][rows] @ k @ weights[1])
     return total

@@ -13,6 +13,7 @@ __all__ = [
     "as_patches",
     "check_finite",
     "nonfinite_error",
+    "one_patch",
     "plain_block",
     "resize_patches",
 ]
@@ -91,6 +92,24 @@ def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], floa
             block = np.asarray(block - block[:, :1, :1], np.float32)
         check_finite(block, first)
     return np.ascontiguousarray(block, np.float32), 1.0
+
+
+def one_patch(patch: ArrayLike, name: str) -> tuple[NDArray[Any], float]:
+    """Check a single patch and return it, (W, W), and what to multiply it by.
+
+    ``name`` is that of the argument, for error messages.
+
+    Examples
+    --------
+    >>> one_patch(np.zeros((1, 8, 8)), "p")[0].shape
+    (8, 8)
+    """
+    array = as_patches(patch)
+    if len(array) != 1:
+        raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
+    block, scale = plain_block(array)
+    check_finite(block)
+    return block[0], scale
 
 
 @lru_cache(maxsize=32)

@@ -14,7 +14,9 @@ from mkdesc.cli import (
     evaluate,
     export,
     features,
+    figures,
     info,
+    inspect,
     learn,
     make_hpatches,
     match,
@@ -42,6 +44,8 @@ app.command("compare")(compare.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("make-hpatches")(make_hpatches.command)
 app.add_typer(export.app, name="export")
+app.command("inspect")(inspect.command)
+app.command("figures")(figures.command)
 app.command("info")(info.command)
 
 

@@ -1,0 +1,102 @@
+"""Drawing with matplotlib: maps with isocontours, and figures written to files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.files import atomic_path
+
+__all__ = ["FORMATS", "check_output", "draw_image", "draw_map", "new_figure", "write_figure"]
+
+#: Kinds of files that figures are written as, and what keeps the date out of each.
+FORMATS: dict[str, dict[str, None]] = {
+    "png": {},
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}
+
+#: Isocontours of a map, as in the paper.
+CONTOURS = 10
+#: Fonts that printers take (TrueType), and the same names inside a file each time.
+_STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty matplotlib figure of a size in inches, without pyplot's global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("drawing needs matplotlib: pip install 'mkdesc[plots]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_map(
+    axes: Any,
+    values: NDArray[np.float64],
+    pixel: Sequence[float] | None = None,
+    limits: tuple[float, float] | None = None,
+) -> Any:
+    """Draw a map (W, W) with ten isocontours, uniform between its limits, and mark a pixel."""
+    low, high = (float(values.min()), float(values.max())) if limits is None else limits
+    levels = np.linspace(low, high if high > low else low + 1, CONTOURS + 2)
+    bands = axes.contourf(np.clip(values, low, high), levels, cmap="YlGnBu_r")
+    bands.set_rasterized(True)  # viewers show seams between the bands of vector files
+    axes.contour(values, levels[1:-1], colors="black", linewidths=0.4)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    if pixel is not None:
+        axes.plot(pixel[1], pixel[0], "x", color="red", markersize=6, markeredgewidth=1.5)
+    _bare(axes)
+    return bands
+
+
+def draw_image(axes: Any, image: NDArray[Any], cmap: str = "gray", **limits: float) -> Any:
+    """Draw an image (W, W), in gray unless told otherwise, or (W, W, 3)."""
+    drawn = axes.imshow(image, cmap=cmap, interpolation="nearest", **limits)
+    _bare(axes)
+    return drawn
+
+
+def _bare(axes: Any) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def check_output(path: str | os.PathLike[str]) -> str:
+    """The format that the name of a file ends in, or an error, also if matplotlib is missing."""
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise ValueError(f"output: expected a name ending in .{', .'.join(FORMATS)}, got {path}")
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"the folder {Path(path).parent} does not exist")
+    new_figure(1, 1)
+    return kind
+
+
+def write_figure(figure: Any, path: str | os.PathLike[str], few_colours: bool = False) -> Path:
+    """Write a figure in the format that the name ends in: png, pdf or svg.
+
+    A PNG of ``few_colours`` gets a palette and is a third as large.
+    """
+    from matplotlib import rc_context
+    from PIL import Image  # matplotlib needs it too
+
+    target = Path(path)
+    kind = check_output(target)
+    data = BytesIO()
+    with rc_context(_STYLE):
+        figure.savefig(data, format=kind, dpi=150, metadata=FORMATS[kind])
+    with atomic_path(target) as partial:
+        if kind == "png" and few_colours:
+            with Image.open(data) as image:
+                image.convert("RGB").quantize(256).save(partial, "png", optimize=True)
+        else:
+            partial.write_bytes(data.getvalue())
+    return target
