@@ -199,7 +199,7 @@ def reachable(pair: Pair, points: dict[Path, np.ndarray]) -> int:
     return int((distances.min(axis=1) <= PLANAR).sum())
 
 
-def speed(photo: Path, keypoints: int = 2000, rounds: int = 9) -> dict[str, float]:
+def speed(photo: Path, keypoints: int = 2000, rounds: int = 25) -> dict[str, float]:
     """Milliseconds of detectAndCompute on a photo of one megapixel, taking turns."""
     image = read_gray(photo)
     scale = (1e6 / image.size) ** 0.5
@@ -211,10 +211,12 @@ def speed(photo: Path, keypoints: int = 2000, rounds: int = 9) -> dict[str, floa
         "mkdesc, extended": mkdesc.Features(max_keypoints=keypoints, model="extended"),
     }
     times: dict[str, list[float]] = {name: [] for name in contenders}
+    order = np.random.default_rng(0)
     for _ in range(rounds):
-        for name, features in contenders.items():
+        # In a new order each time: what ran before leaves its traces in caches and clocks.
+        for name in order.permutation(list(contenders)):
             start = time.perf_counter()
-            found, _ = features.detectAndCompute(image, None)
+            found, _ = contenders[name].detectAndCompute(image, None)
             times[name].append(1000 * (time.perf_counter() - start))
     print(f"\ndetectAndCompute, {image.shape[1]} x {image.shape[0]} px, {len(found)} keypoints")
     medians = {name: float(np.median(rows[1:])) for name, rows in times.items()}

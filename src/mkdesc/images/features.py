@@ -27,7 +27,7 @@ DEFAULT_MODEL = "photo"
 SIDE = 20.0
 
 #: The same for detectors whose keypoints' size is not 2 sigma of a blob.
-SIDES = {"orb": 2.5, "fast": 10.0}
+SIDES = {"orb": 2.0, "fast": 10.0}
 
 #: Types of descriptors: float32 of unit length, or rounded to bytes.
 OUTPUTS = ("float32", "uint8")
