@@ -23,6 +23,7 @@ import numpy as np
 import pycolmap
 
 from mkdesc.images.batch import Settings
+from mkdesc.images.features import DEFAULT_MODEL
 from mkdesc.sfm.pipeline import Mapping, reconstruct
 
 
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--keypoints", type=int, default=4096, help="COLMAP's limit")
     parser.add_argument("--ratios", nargs="+", type=float, default=[0.95])
     parser.add_argument("--cameras", default="auto", choices=["auto", "single"])
-    parser.add_argument("--models", nargs="+", default=["default-32"])
+    parser.add_argument("--models", nargs="+", default=[DEFAULT_MODEL])
     options = parser.parse_args()
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
     pycolmap.set_random_seed(0)

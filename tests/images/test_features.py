@@ -28,7 +28,7 @@ def share_right(keypoints, matches, matrix):
 
 
 @pytest.mark.parametrize("output", ["float32", "uint8"])
-@pytest.mark.parametrize("model", ["default", "default-32", "compact"])
+@pytest.mark.parametrize("model", ["photo", "default", "default-32", "compact"])
 def test_an_opencv_script_runs_unchanged(image, turned, model, output):
     features = mkdesc.Features(max_keypoints=300, model=model, output=output)
     found = [features.detectAndCompute(picture, None) for picture in (image, turned[0])]
@@ -115,7 +115,7 @@ def test_bytes_keep_the_distances(image):
 def test_points_and_frames_can_be_described(image):
     features = mkdesc.Features()
     points = np.array([[100, 90, 2.0, 30]])
-    c, s = 24 * np.cos(np.pi / 6), 24 * np.sin(np.pi / 6)
+    c, s = SIDE * np.cos(np.pi / 6), SIDE * np.sin(np.pi / 6)  # sigma is 2
     frames = np.array([[[c, -s, 100], [s, c, 90]]])
     np.testing.assert_allclose(
         features.describe(image, points), features.describe(image, frames), atol=1e-5

@@ -17,7 +17,7 @@ Keypoints = Annotated[
 Model = Annotated[str, typer.Option(help="Bundled model or model file.")]
 Side = Annotated[
     float | None,
-    typer.Option(help="Side of a patch in units of sigma; default: 24, or what suits --detector."),
+    typer.Option(help="Side of a patch in units of sigma; default: 20, or what suits --detector."),
 ]
 Upright = Annotated[bool, typer.Option("--upright", help="Ignore orientations: level cameras.")]
 Ratio = Annotated[

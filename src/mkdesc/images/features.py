@@ -19,16 +19,15 @@ from mkdesc.models import load_model
 
 __all__ = ["DEFAULT_MODEL", "OUTPUTS", "SIDE", "SIDES", "Features", "as_uint8"]
 
-#: The model that describes photographs. At 32 px it finds as many right matches as its sibling
-#: at 64 px, to half a per cent, and is three times as fast (docs/opencv.md).
-DEFAULT_MODEL = "default-32"
+#: The model that describes photographs: the extended descriptor, learned from squares as large
+#: as those that are cut here, for 32-px patches, which are faster to cut (docs/opencv.md).
+DEFAULT_MODEL = "photo"
 
-#: Side of a patch in units of sigma: the best on planar and on 3-D scenes (docs/opencv.md).
-#: It is twice what SIFT looks at.
-SIDE = 24.0
+#: Side of a patch in units of sigma: the best for that model. SIFT looks at 12.
+SIDE = 20.0
 
 #: The same for detectors whose keypoints' size is not 2 sigma of a blob.
-SIDES = {"orb": 2.5, "fast": 10.0}
+SIDES = {"orb": 2.0, "fast": 10.0}
 
 #: Types of descriptors: float32 of unit length, or rounded to bytes.
 OUTPUTS = ("float32", "uint8")
@@ -72,7 +71,7 @@ class Features:
         Name of a bundled model, a model file, or an :class:`mkdesc.MKD`.
     side
         Side of the square that is described, in units of sigma (half a keypoint's size); None:
-        24, or what suits the detector if it is one by name whose sizes mean something else.
+        20, or what suits the detector if it is one by name whose sizes mean something else.
     upright
         Whether to ignore the orientation of keypoints: better if the camera was level.
     output
