@@ -27,6 +27,7 @@ bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes 
 # The bundled models, learned again from a folder of photographs.
 PHOTOS ?= ../shared/data/photos
 MODELS := src/mkdesc/models
+WHITENINGS := src/mkdesc/visual/whitenings
 LEARN = $(BIN)/mkdesc learn photos $(PHOTOS)
 models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/default.safetensors
@@ -35,6 +36,10 @@ models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32
 	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4
 	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64
+	$(LEARN) -o $(WHITENINGS)/polar-pca.safetensors --parametrization polar --method pca --power 1
+	$(LEARN) -o $(WHITENINGS)/polar-lw.safetensors --parametrization polar --method lw --power 1
+	$(LEARN) -o $(WHITENINGS)/cartesian-lw.safetensors --parametrization cartesian --method lw --power 1
+	$(LEARN) -o $(WHITENINGS)/polar-cartesian-lw.safetensors --method lw --power 1
 
 clean:
 	rm -rf .venv

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         product,
     )
     from mkdesc.statistics import Statistics
+    from mkdesc.visual.patchmaps import patch_map
     from mkdesc.whitening import Whitening
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ _HOMES = {
     "Features": "images.features",
     "VonMises": "kernels",
     "match_kernel": "match_kernel",
+    "patch_map": "visual.patchmaps",
     "match_descriptors": "matching",
     "verify_matches": "matching",
     "Statistics": "statistics",
@@ -57,7 +59,7 @@ _HOMES = {
 }
 
 #: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.
-_MODULES = ("learn", "models", "datasets", "evaluation", "images")
+_MODULES = ("learn", "models", "datasets", "evaluation", "images", "visual")
 
 __all__ = [
     "CARTESIAN",
@@ -76,6 +78,7 @@ __all__ = [
     "load_model",
     "match_descriptors",
     "match_kernel",
+    "patch_map",
     "product",
     "save_model",
     "verify_matches",

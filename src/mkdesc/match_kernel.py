@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,7 +13,7 @@ from mkdesc.patches import as_patches, nonfinite_error, plain_block
 from mkdesc.patchgrid import patch_grid
 from mkdesc.preparation import Preparation
 
-__all__ = ["match_kernel"]
+__all__ = ["match_kernel", "responses"]
 
 #: Pixels of the first patch that are compared with all of the second at a time.
 _ROWS = 64
@@ -98,12 +100,27 @@ def _double_sum(p: Pixels, q: Pixels, part: Product, window: bool, exact: bool) 
     total = 0.0
     for start in range(0, len(weights[0]), _ROWS):
         rows = slice(start, start + _ROWS)
-        k = np.ones((len(weights[0][rows]), len(weights[1])))
-        for name, kernel in part.kernels:
-            if isinstance(kernel, VonMises):
-                delta = np.subtract.outer(p[name][rows], q[name])
-                k *= kernel(delta) if exact else kernel.approximate(delta)
-            else:  # an explicit feature's kernel is the dot product of its features
-                k *= kernel.feature_map(p[name][rows]) @ kernel.feature_map(q[name]).T
+        k = responses(part, {name: value[rows] for name, value in p.items()}, q, exact)
         total += float(weights[0][rows] @ k @ weights[1])
     return total
+
+
+def responses(
+    part: Product,
+    p: Mapping[str, NDArray[np.float64]],
+    q: Mapping[str, NDArray[np.float64]],
+    exact: bool = True,
+) -> NDArray[np.float64]:
+    """A product of kernels between all of N pixels and all of M, (N, M).
+
+    ``p`` and ``q`` are what :func:`~mkdesc.parametrization.pixel_values` returns, flattened;
+    ``exact`` as in :func:`match_kernel`.
+    """
+    k = np.ones(())
+    for name, kernel in part.kernels:
+        if isinstance(kernel, VonMises):
+            delta = np.subtract.outer(p[name], q[name])
+            k = k * (kernel(delta) if exact else kernel.approximate(delta))
+        else:  # an explicit feature's kernel is the dot product of its features
+            k = k * (kernel.feature_map(p[name]) @ kernel.feature_map(q[name]).T)
+    return k

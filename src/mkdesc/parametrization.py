@@ -169,7 +169,7 @@ class Product:
 
 def _kronecker(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kronecker product of the last axes."""
-    return (a[..., :, None] * b[..., None, :]).reshape(*a.shape[:-1], -1)
+    return (a[..., :, None] * b[..., None, :]).reshape(*a.shape[:-1], a.shape[-1] * b.shape[-1])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Plane = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PatchGrid:
-    """Coordinates of the pixels of a patch, each array of shape (W, W), indexed [row, column].
+    """Coordinates of pixels, in arrays of one shape; (W, W), indexed [row, column], for a patch.
 
     Attributes
     ----------
@@ -35,6 +35,12 @@ class PatchGrid:
     phi: Plane
     window: Plane
 
+    @classmethod
+    def at(cls, x: Plane, y: Plane) -> PatchGrid:
+        """The coordinates of pixels at cartesian positions ``x`` and ``y``."""
+        rho = np.hypot(x, y) / np.sqrt(2)
+        return cls(x, y, rho, np.arctan2(y, x), np.exp(-(rho**2)))
+
 
 @lru_cache(maxsize=32)
 def patch_grid(size: int) -> PatchGrid:
@@ -47,8 +53,7 @@ def patch_grid(size: int) -> PatchGrid:
     """
     u = np.arange(-(size - 1), size, 2) / (size - 1)
     y, x = np.meshgrid(u, u, indexing="ij")
-    rho = np.hypot(x, y) / np.sqrt(2)
-    grid = PatchGrid(x, y, rho, np.arctan2(y, x), np.exp(-(rho**2)))
+    grid = PatchGrid.at(x, y)
     for plane in (grid.x, grid.y, grid.rho, grid.phi, grid.window):
         plane.flags.writeable = False
     return grid

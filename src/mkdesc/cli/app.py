@@ -15,6 +15,7 @@ from mkdesc.cli import (
     explore,
     export,
     features,
+    figures,
     info,
     learn,
     make_hpatches,
@@ -44,6 +45,7 @@ app.add_typer(datasets.app, name="datasets")
 app.command("make-hpatches")(make_hpatches.command)
 app.add_typer(export.app, name="export")
 app.command("explore")(explore.command)
+app.command("figures")(figures.command)
 app.command("info")(info.command)
 
 

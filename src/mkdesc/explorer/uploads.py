@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ MAX_SIDE = 1024
 _IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"BM")
 #: Whitenings of the files in the layout of kornia/mkd, which hold several.
 _KORNIA_METHODS = ("lw", "pca", "pcawt", "pcaws")
+
+T = TypeVar("T")
 
 
 class UnsupportedType(ValueError):
@@ -66,7 +68,7 @@ def _load_all(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _through_file[T](data: bytes, name: str, read: Callable[[Path], T]) -> T:
+def _through_file(data: bytes, name: str, read: Callable[[Path], T]) -> T:
     """Read bytes by a function of a path, in a temporary folder that is gone afterwards.
 
     Errors name the upload instead of the path, which would mean nothing to whoever sent it.

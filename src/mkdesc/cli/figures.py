@@ -1,0 +1,33 @@
+"""``mkdesc figures``: the paper's figures, drawn from the kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["command"]
+
+
+def command(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")
+    ],
+    formats: Annotated[
+        str, typer.Option("--formats", help="Any of png, pdf and svg, with commas between.")
+    ] = "png,pdf",
+    whitening: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Model on polar, cartesian or polar+cartesian to show instead of a bundled "
+            "whitening: a name, a file, or FILE:SET:METHOD for the layout of kornia/mkd. "
+            "May be given several times."
+        ),
+    ] = None,
+) -> None:
+    """Draw the figures of the paper, and one of what the extended descriptor responds to."""
+    from mkdesc.visual.figures import draw_figures
+
+    kinds = [kind.strip() for kind in formats.split(",")]
+    draw_figures(output, kinds, whitening or (), lambda path: print(f"written: {path}"))

@@ -1,0 +1,1 @@
+"""Seeing what the kernels do: patch maps, the paper's figures, and why two patches are alike."""

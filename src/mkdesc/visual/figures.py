@@ -1,0 +1,219 @@
+"""The figures of the paper, and one of the extended descriptor, drawn from the kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkdesc.descriptor import MKD
+from mkdesc.kernels import VonMises
+from mkdesc.parametrization import CARTESIAN, POLAR, as_parametrization
+from mkdesc.visual.extended import extended_figure
+from mkdesc.visual.patchmaps import patch_map
+from mkdesc.visual.plotting import FORMATS, draw_map, new_figure, write_figure
+from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
+
+__all__ = [
+    "choose_whitenings",
+    "combination_figure",
+    "draw_figures",
+    "kernels_figure",
+    "parametrizations_figure",
+    "whitening_figure",
+]
+
+#: The pixel of Figures 2 and 3, and the three of Figure 4: (row, column).
+PIXEL = (20, 20)
+PIXELS = ((30, 30), (20, 20), (12, 40))
+#: Gradient angles of q, and what rows are called that show them; that of p is 0.
+TURNS = (
+    (0.0, r"$\Delta\theta = 0$", r"$q_\theta = 0$"),
+    (-np.pi / 8, r"$\Delta\theta = \pi/8$", r"$q_\theta = -\pi/8$"),
+)
+
+_POLAR = r"$k_\phi k_\rho k_{\tilde\theta}$"
+_CARTESIAN = r"$k_x k_y k_\theta$"
+_BOTH = rf"{_POLAR} + {_CARTESIAN}"
+_METHODS = {"pca": "PCA", "lw": "LW"}
+
+#: Descriptors with whitenings, by the names of the bundled ones that they stand for.
+Whitenings = dict[str, MKD]
+#: Of a grid of maps: a row's label, pixel, and settings of the maps; a column's label, kernels
+#: and whitening.
+Row = tuple[str, tuple[float, float], dict[str, Any]]
+Column = tuple[str, str, MKD | None]
+
+
+def choose_whitenings(given: Iterable[str | os.PathLike[str]] = ()) -> Whitenings:
+    """The bundled whitenings, each replaced by one of ``given`` on the same kernels.
+
+    Parameters
+    ----------
+    given
+        What :func:`~mkdesc.visual.whitenings.load_whitening` takes, on the kernels ``polar``,
+        ``cartesian`` or ``polar+cartesian``. Those of PCA on ``polar`` replace the PCA of
+        Figure 3, all others the learned whitenings.
+
+    Examples
+    --------
+    >>> choose_whitenings(["default"])["polar-cartesian-lw"].whitening.method
+    'gda'
+    """
+    chosen = {name: load_whitening(name) for name in bundled_whitenings()}
+    roles = {POLAR: "polar", CARTESIAN: "cartesian", POLAR + CARTESIAN: "polar-cartesian"}
+    for name in given:
+        mkd = load_whitening(name)
+        kernels = as_parametrization(mkd.parametrization)
+        if kernels not in roles:
+            raise ValueError(
+                f"{name}: learned on {kernels}, expected polar, cartesian or polar+cartesian"
+            )
+        is_pca = kernels == POLAR and _method(mkd).startswith("pca")
+        chosen[f"{roles[kernels]}-{'pca' if is_pca else 'lw'}"] = mkd
+    return chosen
+
+
+def _method(mkd: MKD) -> str:
+    return "" if mkd.whitening is None else mkd.whitening.method
+
+
+def _label(mkd: MKD) -> str:
+    """What a whitening is called in a figure."""
+    return _METHODS.get(_method(mkd), _method(mkd).upper())
+
+
+def kernels_figure() -> Any:
+    """Figure 1: the kernels of the paper and what their few frequencies make of them."""
+    panels = [
+        (
+            VonMises(8, 3),
+            r"$\Delta\theta$ or $\Delta\tilde\theta$",
+            r"$k_\theta$ or $k_{\tilde\theta}$",
+        ),
+        (VonMises(8, 2), r"$\Delta\phi$ or $\Delta\rho$", r"$k_\phi$ or $k_\rho$"),
+        (VonMises(1, 1), r"$\Delta x$ or $\Delta y$", r"$k_x$ or $k_y$"),
+    ]
+    figure = new_figure(7.2, 2.4)
+    delta = np.linspace(0, np.pi, 257)
+    for axes, (kernel, across, up) in zip(figure.subplots(1, 3), panels, strict=True):
+        axes.plot(delta, kernel(delta), "--", color="0.4", linewidth=1.2, label="exact")
+        axes.plot(delta, kernel.approximate(delta), color="red", linewidth=2, label="as used")
+        axes.set_title(rf"$\kappa = {kernel.kappa:g},\ N = {kernel.n}$", fontsize="medium")
+        axes.set_xlabel(across)
+        axes.set_ylabel(up, labelpad=-2)
+        axes.set_xlim(0, np.pi)
+        axes.set_ylim(-0.2, 1.05)
+        axes.set_xticks(
+            np.arange(5) * np.pi / 4, ["0", r"$\pi/4$", r"$\pi/2$", r"$3\pi/4$", r"$\pi$"]
+        )
+        axes.set_yticks([0, 1])
+        axes.axhline(0, color="0.8", linewidth=0.6, zorder=0)
+        axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def _map_grid(rows: Sequence[Row], columns: Sequence[Column]) -> Any:
+    """Maps by pixels in rows and kernels in columns."""
+    figure = new_figure(1.55 * len(columns) + 0.3, 1.6 * len(rows) + 0.3)
+    grid = figure.subplots(len(rows), len(columns), squeeze=False)
+    for line, (name, pixel, settings) in zip(grid, rows, strict=True):
+        for axes, (_, kernels, mkd) in zip(line, columns, strict=True):
+            draw_map(axes, patch_map(pixel, kernels, whitening=mkd, **settings), pixel)
+        line[0].set_ylabel(name)
+    for axes, (label, _, _) in zip(grid[-1], columns, strict=True):
+        axes.set_xlabel(label)
+    return figure
+
+
+def parametrizations_figure() -> Any:
+    """Figure 2: four parametrizations, with equal gradients and with gradients turned."""
+    columns: list[Column] = [
+        (r"$k_\phi k_\rho k_\theta$", "polar-absolute", None),
+        (_POLAR, "polar", None),
+        (_CARTESIAN, "cartesian", None),
+        (r"$k_x k_y k_{\tilde\theta}$", "cartesian-relative", None),
+    ]
+    return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name, _ in TURNS], columns)
+
+
+def whitening_figure(whitenings: Whitenings) -> Any:
+    """Figure 3: the polar kernel as it is, after PCA, and after learned whitening."""
+    columns: list[Column] = [("no transformation", "polar", None)]
+    for name in ("polar-pca", "polar-lw"):
+        columns.append((_label(whitenings[name]), "polar", whitenings[name]))
+    rows: list[Row] = [
+        (f"{name}\n$p_\\theta = 0$, {angle}", PIXEL, {"q_theta": turn})
+        for turn, name, angle in TURNS
+    ]
+    return _map_grid(rows, columns)
+
+
+def combination_figure(whitenings: Whitenings) -> Any:
+    """Figure 4: polar, cartesian and both, for three pixels, before and after whitening."""
+    kernels = [
+        (_POLAR, "polar", "polar-lw"),
+        (_CARTESIAN, "cartesian", "cartesian-lw"),
+        (_BOTH, "polar+cartesian", "polar-cartesian-lw"),
+    ]
+    columns: list[Column] = [(label, name, None) for label, name, _ in kernels]
+    columns += [
+        (f"{label}\n({_label(whitenings[role])})", name, whitenings[role])
+        for label, name, role in kernels
+    ]
+    rows: list[Row] = [(f"p = ({row}, {column})", (row, column), {}) for row, column in PIXELS]
+    return _map_grid(rows, columns)
+
+
+def draw_figures(
+    folder: str | os.PathLike[str],
+    formats: Sequence[str] = ("png", "pdf"),
+    whitenings: Iterable[str | os.PathLike[str]] = (),
+    progress: Callable[[Path], None] | None = None,
+) -> list[Path]:
+    """Draw all figures into a folder, which is made if it is not there.
+
+    Parameters
+    ----------
+    folder
+        Where to.
+    formats
+        Any of png, pdf and svg.
+    whitenings
+        Instead of the bundled ones; see :func:`choose_whitenings`.
+    progress
+        Called with each file that was written.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    unknown = [kind for kind in formats if kind not in FORMATS]
+    if unknown or not formats:
+        raise ValueError(f"formats: expected any of {', '.join(FORMATS)}, got {list(formats)}")
+    chosen = choose_whitenings(whitenings)
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{target} is a file, expected a folder")
+    figures: dict[str, Callable[[], Any]] = {
+        "figure1-kernels": kernels_figure,
+        "figure2-parametrizations": parametrizations_figure,
+        "figure3-whitening": partial(whitening_figure, chosen),
+        "figure4-combination": partial(combination_figure, chosen),
+        "figure5-extended": extended_figure,
+    }
+    new_figure(1, 1)  # without matplotlib, no folder is made
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, make in figures.items():
+        figure = make()
+        for kind in formats:
+            written.append(write_figure(figure, target / f"{name}.{kind}"))
+            if progress is not None:
+                progress(written[-1])
+    return written

@@ -1,0 +1,89 @@
+"""Drawing with matplotlib: maps with isocontours, and figures written to files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.files import atomic_path
+
+__all__ = ["FORMATS", "draw_image", "draw_map", "new_figure", "write_figure"]
+
+#: Kinds of files that figures are written as, and what keeps the date out of each.
+FORMATS: dict[str, dict[str, None]] = {
+    "png": {},
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}
+
+#: Isocontours of a map, as in the paper.
+CONTOURS = 10
+#: Text is text in vector files and the same names come out each time.
+_STYLE = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "mkdesc"}
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty matplotlib figure of a size in inches, without pyplot's global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("drawing needs matplotlib: pip install 'mkdesc[plots]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_map(
+    axes: Any,
+    values: NDArray[np.float64],
+    pixel: Sequence[float] | None = None,
+    limits: tuple[float, float] | None = None,
+) -> Any:
+    """Draw a map (W, W) with ten isocontours, uniform between its limits, and mark a pixel."""
+    low, high = (float(values.min()), float(values.max())) if limits is None else limits
+    levels = np.linspace(low, high if high > low else low + 1, CONTOURS + 2)
+    bands = axes.contourf(np.clip(values, low, high), levels, cmap="YlGnBu_r")
+    bands.set_rasterized(True)  # viewers show seams between the bands of vector files
+    axes.contour(values, levels[1:-1], colors="black", linewidths=0.4)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    if pixel is not None:
+        axes.plot(pixel[1], pixel[0], "x", color="red", markersize=6, markeredgewidth=1.5)
+    _bare(axes)
+    return bands
+
+
+def draw_image(axes: Any, image: NDArray[Any], **limits: float) -> None:
+    """Draw a gray image."""
+    axes.imshow(image, cmap="gray", interpolation="nearest", **limits)
+    _bare(axes)
+
+
+def _bare(axes: Any) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def write_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150) -> Path:
+    """Write a figure in the format that the name ends in: png, pdf or svg."""
+    from matplotlib import rc_context
+    from PIL import Image  # matplotlib needs it too
+
+    target = Path(path)
+    kind = target.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise ValueError(f"{target}: expected a name ending in .{', .'.join(FORMATS)}")
+    data = BytesIO()
+    with rc_context(_STYLE):
+        figure.savefig(data, format=kind, dpi=dpi, metadata=FORMATS[kind])
+    with atomic_path(target) as partial:
+        if kind == "png":  # few colours: a third of the size with a palette
+            with Image.open(data) as image:
+                image.convert("RGB").quantize(256).save(partial, "png", optimize=True)
+        else:
+            partial.write_bytes(data.getvalue())
+    return target
