@@ -14,7 +14,7 @@ __all__ = ["command"]
 def command(
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help="Write the page as one file instead of serving it."),
+        typer.Option(metavar="FILE.html", help="Write the page to one file; serve nothing."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0: a free one.")] = 0,

@@ -19,9 +19,21 @@ from mkdesc.preparation import PREPARATIONS
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 from mkdesc.whitening import Whitening
 
-__all__ = ["MOST_DIMS", "encode_gray", "encode_model", "page_data"]
+__all__ = [
+    "MAX_IMAGE_BYTES",
+    "MAX_MODEL_BYTES",
+    "MOST_DIMS",
+    "encode_gray",
+    "encode_model",
+    "page_data",
+]
 
-#: Longest raw descriptor that the page computes without lagging; kernels.js has the same limit.
+#: Files that are taken, at most.
+MAX_IMAGE_BYTES = 20_000_000
+MAX_MODEL_BYTES = 8_000_000
+
+
+#: Longest raw descriptor that the page computes without lagging.
 MOST_DIMS = 2500
 
 
@@ -31,7 +43,7 @@ def page_data() -> dict[str, Any]:
     >>> sorted(page_data()["preparations"])
     ['paper', 'standard']
     """
-    named = {**{name: str(kernels) for name, kernels in NAMED.items()}}
+    named = {name: str(kernels) for name, kernels in NAMED.items()}
     named["polar+cartesian"] = str(as_parametrization("polar+cartesian"))
     models = [encode_model(name, load_whitening(name), "linear") for name in bundled_whitenings()]
     for name in bundled_models():
@@ -43,6 +55,8 @@ def page_data() -> dict[str, Any]:
         "version": mkdesc.__version__,
         "patch_size": PATCH_SIZE,
         "source_size": SOURCE_SIZE,
+        "most_bytes": {"image": MAX_IMAGE_BYTES, "model": MAX_MODEL_BYTES},
+        "most_dims": MOST_DIMS,
         "attributes": SPATIAL,
         "shape_epsilon": SHAPE_EPSILON,
         "preparations": {name: asdict(value) for name, value in PREPARATIONS.items()},

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from mkdesc.explorer.data import MAX_IMAGE_BYTES, MAX_MODEL_BYTES
 from mkdesc.explorer.page import data_json, plotly_js, to_json
 from mkdesc.explorer.uploads import (
-    MAX_IMAGE_BYTES,
-    MAX_MODEL_BYTES,
     UnsupportedType,
     read_image,
     read_models,
@@ -37,7 +38,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
 }
 
 
@@ -60,8 +60,11 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                present = message.get("headers", [])
                 added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *added]
+                if all(name != b"cache-control" for name, _ in present):
+                    added.append((b"cache-control", b"no-cache"))
+                message["headers"] = [*present, *added]
             await send(message)
 
         problem = self._problem(scope)
@@ -69,12 +72,12 @@ class Guard:
         await app(scope, receive, send_with_headers)
 
     def _problem(self, scope: Scope) -> tuple[str, int] | None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        host = headers.get("host", "")
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if not self.any_host and name.lower() not in LOOPBACK_NAMES:
             return f"unknown host {host[:80]!r}: this explorer answers to localhost alone", 400
-        origin = headers.get("origin")
+        origin = headers.get(b"origin")
         if origin is not None and origin != f"{scope['scheme']}://{host}":
             return "requests from other sites are refused", 403
         return None
@@ -86,13 +89,15 @@ def _plain(text: str, status: int) -> Response:
     return PlainTextResponse(text + "\n", status)
 
 
-def create_app(any_host: bool = False) -> Starlette:
+def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None) -> Starlette:
     """The explorer as an ASGI application.
 
     Parameters
     ----------
     any_host
         Whether to answer under any name; otherwise under those of this machine only.
+    ready
+        Called once the server is up.
     """
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
@@ -100,19 +105,29 @@ def create_app(any_host: bool = False) -> Starlette:
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
-    def text(make: Callable[[], str], kind: str) -> Callable[[Request], Response]:
-        return lambda _: Response(make(), media_type=kind)
+    def data(_: Request) -> Response:
+        return Response(data_json(), media_type="application/json")
+
+    def plotly(_: Request) -> Response:  # large, and the same until the package is updated
+        headers = {"cache-control": "max-age=3600"}
+        return Response(plotly_js(), media_type="text/javascript", headers=headers)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        ready()
+        yield
 
     static = StaticFiles(directory=str(files("mkdesc.explorer") / "static"), html=True)
     return Starlette(
         routes=[
-            Route("/data.json", text(data_json, "application/json")),
-            Route("/plotly.js", text(plotly_js, "text/javascript")),
+            Route("/data.json", data),
+            Route("/plotly.js", plotly),
             Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES), methods=["POST"]),
             Route("/api/model", _upload(read_models, MAX_MODEL_BYTES), methods=["POST"]),
             Mount("/", static),
         ],
         middleware=[Middleware(Guard, any_host=any_host)],
+        lifespan=lifespan,
     )
 
 
@@ -180,18 +195,21 @@ def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
         Whether to open the page in a browser.
     """
     try:
+        import starlette  # noqa: F401
         import uvicorn
-
-        app = create_app(any_host=not is_loopback(host))
     except ImportError:
         raise ImportError("the explorer needs: pip install 'mkdesc[explore]'") from None
     plotly_js()  # says what is missing before anything is opened
     with open_socket(host, port) as listening:
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}/"
-        print(f"explorer: {address}  (Ctrl-C ends it)", flush=True)
-        if browser:
-            webbrowser.open(address)
+
+        def ready() -> None:
+            print(f"explorer: {address}  (Ctrl-C ends it)", flush=True)
+            if browser:  # some browsers keep the caller until they are closed
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        app = create_app(not is_loopback(host), ready)
         config = uvicorn.Config(app, log_level="warning", limit_concurrency=64)
         try:
             uvicorn.Server(config).run(sockets=[listening])

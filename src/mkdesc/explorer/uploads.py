@@ -15,10 +15,8 @@ from mkdesc.files import read_safetensors
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.models import load_model
 
-__all__ = ["MAX_IMAGE_BYTES", "MAX_MODEL_BYTES", "UnsupportedType", "read_image", "read_models"]
+__all__ = ["UnsupportedType", "read_image", "read_models"]
 
-MAX_IMAGE_BYTES = 20_000_000
-MAX_MODEL_BYTES = 8_000_000
 #: Pixels of an image that is decoded, at most; and the longer side of what the page gets.
 MAX_PIXELS = 50_000_000
 MAX_SIDE = 1024

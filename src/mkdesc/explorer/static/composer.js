@@ -5,10 +5,10 @@ import { COLOURS, SYMBOLS, distinctKernels } from "./views.js";
 const ATTRIBUTES = {
   x: "x, across",
   y: "y, down",
-  rho: "ρ, distance",
-  phi: "φ, angle of place",
+  rho: "ρ, radius",
+  phi: "φ, polar angle",
   theta: "θ, gradient",
-  relative_theta: "θ̃, relative to φ",
+  relative_theta: "θ̃ = θ − φ",
   intensity: "intensity",
   shape: "local shape",
 };
@@ -173,7 +173,7 @@ function factorRow(container, index, i, change) {
       n.querySelector("input").value = String(factor().n);
       n.querySelector("output").textContent = String(factor().n);
     });
-    row.append(element("span", { textContent: "1: z; 2: also |z|", className: "hint" }), n);
+    row.append(element("span", { textContent: "N 1: z; 2: z and |z|", className: "hint note" }), n);
   } else {
     row.append(element("span", { className: "wide", textContent: "9 features of second derivatives" }));
   }

@@ -21,6 +21,8 @@ import {
   writeState,
 } from "./state.js";
 import {
+  SHAPE_DIRECTIONS,
+  SIZE,
   distinctKernels,
   drawCurves,
   drawLook,
@@ -34,7 +36,6 @@ import { PhotoView, decodeBytes, decodeGray, readLocalImage } from "./photo.js";
 import { element, showComposer, slider } from "./composer.js";
 
 const $ = (id) => document.getElementById(id);
-const SIZE = 64;
 const LABELS = {
   polar: "Polar, relative angle: φ ρ θ̃",
   "polar-absolute": "Polar, absolute angle: φ ρ θ",
@@ -64,16 +65,20 @@ function piece(name, dependencies, make) {
 let scheduled = false;
 let saving = 0;
 
-/** Change the state and show it in the next frame. */
+/** Show the state in the next frame. */
+function redraw() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    show();
+  });
+}
+
+/** Change the state, show it, and note it in the address once things are at rest. */
 function update(changes) {
   Object.assign(state, changes);
-  if (!scheduled) {
-    scheduled = true;
-    requestAnimationFrame(() => {
-      scheduled = false;
-      show();
-    });
-  }
+  redraw();
   clearTimeout(saving);
   saving = setTimeout(() => {
     const hash = writeState(state);
@@ -275,9 +280,9 @@ function showMap(parametrization) {
     const round = (value) => value.toPrecision(3);
     $("lowest").textContent = round(Math.min(...values));
     $("highest").textContent = round(values[top]);
-    const place = `column ${round(x)}, row ${round(y)}`;
+    const place = `column ${x}, row ${y}`;
     $("reading").textContent =
-      `p: ${place}. Most similar: column ${best[0]}, row ${best[1]} (${round(values[top])}).`;
+      `p: ${place}; most similar: column ${best[0]}, row ${best[1]} (${round(values[top])})`;
     $("pad").setAttribute("aria-valuenow", String(Math.round(y) * SIZE + Math.round(x)));
     $("pad").setAttribute("aria-valuetext", place);
     $("python").textContent = pythonLine();
@@ -315,11 +320,13 @@ function showKernels(parametrization) {
   $("shape-view").hidden = !shape;
   if (shape) {
     piece("shapes", [state.ps, state.pd, state.qs, state.qd, $("shape-map").clientWidth], () => {
-      const [width, height] = [37, 33];
+      const [width, height] = [41, 33];
+      const [first, last] = SHAPE_DIRECTIONS;
       const p = shapeFeatures(...shapeDerivatives(state.ps, state.pd), data);
       const values = Float64Array.from({ length: width * height }, (_, i) => {
         const level = -1 + (2 * Math.floor(i / width)) / (height - 1);
-        const derivatives = sphereDerivatives(level, (180 * (i % width)) / (width - 1));
+        const direction = first + ((last - first) * (i % width)) / (width - 1);
+        const derivatives = sphereDerivatives(level, direction);
         return similarity(p, shapeFeatures(...derivatives, data));
       });
       const place = (who) => ({ direction: state[`${who}d`], level: shapeLevel(state[`${who}s`]) });
@@ -429,21 +436,63 @@ function tabulate() {
   }
   const rows = choices.map(({ kernel, model }) => {
     const { score } = compare(kernel, model);
-    const text = model ? model.name : `${kernel in data.named ? kernel : "your own"}, raw`;
-    const button = element("button", { type: "button", textContent: text });
+    const button = element("button", { type: "button", textContent: choiceLabel(kernel, model) });
     button.addEventListener("click", () => update({ k: kernel, w: model?.name ?? "" }));
     const bar = element("div", { className: score < 0 ? "negative" : "" });
     bar.style.width = `${100 * Math.min(1, Math.abs(score))}%`;
+    const track = element("span", {}, bar);
+    const usual = similarityToOthers(kernel, model);
+    if (usual !== null) {
+      const notch = element("i", { title: `to other patches: ${usual.toFixed(3)}` });
+      notch.style.left = `${100 * Math.max(0, usual)}%`;
+      track.append(notch);
+    }
     const current = kernel === state.k && (model?.name ?? "") === state.w;
     return element(
       "tr",
       { ariaCurrent: String(current) },
       element("th", { scope: "row" }, button),
-      element("td", { className: "track" }, bar),
+      element("td", { className: "track" }, track),
       element("td", { className: "number", textContent: score.toFixed(3) }),
     );
   });
   $("choices").tBodies[0].replaceChildren(...rows);
+}
+
+function choiceLabel(kernel, model) {
+  if (!model) return `${kernel in data.named ? kernel : "your own"}, raw`;
+  return model.kind === "model" ? `model ${model.name}` : model.name;
+}
+
+const others = new Map(); // raw descriptors of the bundled patches, by parametrization
+
+/** Describe the bundled patches one by one, when there is time. */
+function describeOthers(kernels, patches) {
+  const [kernel, ...rest] = kernels;
+  if (!kernel) return;
+  if (!others.has(kernel)) others.set(kernel, []);
+  const done = others.get(kernel);
+  const { name } = patches[done.length];
+  const frame = { x: data.source_size / 2, y: data.source_size / 2, side: SIZE };
+  const patch = cutSquare(sources.get(name), frame, SIZE);
+  const { raw, scale } = rawDescription(patch, parseParametrization(kernel, data), data);
+  done.push({ name, raw, scale });
+  const next = done.length < patches.length ? kernels : rest;
+  if (next === rest) {
+    memo.choices = undefined;
+    redraw();
+  }
+  setTimeout(() => describeOthers(next, patches), 30);
+}
+
+/** Mean similarity of patch A to the bundled patches that are neither A nor B; null: not yet. */
+function similarityToOthers(kernel, model) {
+  const done = others.get(kernel);
+  if (done?.length !== data.patches.length) return null;
+  const { unit } = whiten(rawOf("a", kernel), model);
+  const different = done.filter(({ name }) => name !== state.a && name !== state.b);
+  const scores = different.map((other) => similarity(unit, whiten(other, model).unit));
+  return scores.reduce((a, b) => a + b, 0) / scores.length;
 }
 
 function sourceLabel(name) {
@@ -526,7 +575,7 @@ function listen() {
   for (const name of ["rot", "dx", "dy"]) {
     $(name).addEventListener("input", () => update({ [name]: Number($(name).value) }));
   }
-  $("shares").addEventListener("change", () => update({}));
+  $("shares").addEventListener("change", redraw);
   const pad = $("pad");
   const follow = (event) => {
     const box = pad.getBoundingClientRect();
@@ -553,20 +602,22 @@ function listen() {
     else return;
     event.preventDefault();
   });
-  const file = (id, open) =>
+  const file = (id, kind, open) =>
     $(id).addEventListener("change", async (event) => {
       const [chosen] = event.target.files;
       if (!chosen) return;
       complain("");
+      const most = data.most_bytes[kind];
       try {
+        if (chosen.size > most) throw new Error(`too large: at most ${most / 1e6} MB`);
         await open(chosen);
       } catch (error) {
         complain(`${chosen.name}: ${error.message}`);
       }
       event.target.value = "";
     });
-  file("image-file", openImage);
-  file("model-file", openModel);
+  file("image-file", "image", openImage);
+  file("model-file", "model", openModel);
   $("side").addEventListener("input", () => photo.place({ side: Number($("side").value) }));
   const where = () => `${state.k}${state.w ? `, ${state.w}` : ""}`;
   $("save-map").addEventListener("click", () => {
@@ -582,11 +633,12 @@ function listen() {
   });
   addEventListener("hashchange", () => {
     Object.assign(state, readState(location.hash));
-    update({});
+    state.k = alias(state.k);
+    redraw();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     for (const name of ["map", "composer", "shapes"]) memo[name] = undefined;
-    update({});
+    redraw();
   });
 }
 
@@ -606,8 +658,10 @@ async function begin() {
   showPhoto(data.photo && decodeGray(data.photo));
   state = readState(location.hash);
   state.k = alias(state.k);
+  $("compose").open = !matchMedia("(max-width: 34rem)").matches;
   listen();
   show();
+  setTimeout(() => describeOthers(Object.keys(data.named), data.patches), 1000);
 }
 
 begin();

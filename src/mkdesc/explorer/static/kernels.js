@@ -32,8 +32,6 @@ const KERNEL = /^\s*(\w+)\s*(?:\(([^()]*)\))?\s*$/;
 const EXPLICIT = ["intensity", "shape"];
 const ANGULAR = ["theta", "relative_theta"];
 const MOST_FREQUENCIES = 12;
-/** Longest raw descriptor that is still smooth to look at. */
-const MOST_DIMS = 2500;
 
 /**
  * Read a parametrization from the text that Python reads and writes.
@@ -55,7 +53,7 @@ export function parseParametrization(text, data) {
     return inner.parts;
   });
   const parametrization = { preparation, parts };
-  checkParametrization(parametrization);
+  checkParametrization(parametrization, data);
   return parametrization;
 }
 
@@ -75,7 +73,7 @@ function parseFactor(text, data) {
 }
 
 /** Throw an Error if products do not make sense; the rules are those of Python. */
-export function checkParametrization({ preparation, parts }) {
+function checkParametrization({ preparation, parts }, data) {
   for (const part of parts) {
     const names = part.map((factor) => factor.name);
     const twice = names.find((name, i) => names.indexOf(name) !== i);
@@ -90,7 +88,9 @@ export function checkParametrization({ preparation, parts }) {
     }
   }
   const dims = parametrizationDims({ parts });
-  if (dims > MOST_DIMS) throw new Error(`${dims} numbers per descriptor, at most ${MOST_DIMS}`);
+  if (dims > data.most_dims) {
+    throw new Error(`${dims} numbers per descriptor, at most ${data.most_dims}`);
+  }
 }
 
 const factorText = ({ name, kappa, n }) =>

@@ -11,8 +11,8 @@ const SHAPES = {
 export const SHAPE_NAMES = Object.keys(SHAPES);
 
 /**
- * Second derivatives (l, d, e) of unit strength for a shape and its direction in degrees: along the
- * ridge, or along which a saddle is brighter.
+ * Second derivatives (l, d, e) of unit strength for a shape and its direction in degrees: that along
+ * which it is brighter, so along a bright ridge and across a dark one.
  */
 export function shapeDerivatives(name, degrees) {
   return sphereDerivatives(SHAPES[name], degrees);
@@ -20,7 +20,7 @@ export function shapeDerivatives(name, degrees) {
 
 /** The same for any l in [-1, 1]. */
 export function sphereDerivatives(l, degrees) {
-  const radius = Math.sqrt(Math.max(0, 1 - l * l)) * (l > 0 ? -1 : 1);
+  const radius = Math.sqrt(Math.max(0, 1 - l * l));
   const angle = (2 * degrees * Math.PI) / 180;
   return [l, radius * Math.cos(angle), radius * Math.sin(angle)];
 }

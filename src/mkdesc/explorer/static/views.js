@@ -5,7 +5,8 @@ import { coefficients, truncated, vonMises } from "./kernels.js";
 const CONFIG = { staticPlot: true, responsive: true };
 /** Colours of kernels, told apart by colour-blind eyes too. */
 export const COLOURS = ["#1b6ec2", "#d95f0e", "#2a9d5c", "#a0439b", "#8a6d00", "#c43355"];
-const SIZE = 64;
+/** Side of maps and patches. */
+export const SIZE = 64;
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -142,13 +143,17 @@ const marks = (x, y, symbol) => [
   marker(x, y, symbol, 13, 2.5, "#fff"),
 ];
 
+/** Directions shown, in degrees: half a turn, and a little more so that marks show whole. */
+export const SHAPE_DIRECTIONS = [-10, 190];
+
 /** Similarity of all shapes (rows: l from -1 to 1; columns: directions) to that of p. */
 export function drawShapes(div, values, width, p, q) {
   const height = values.length / width;
-  const directions = Array.from({ length: width }, (_, i) => (180 * i) / (width - 1));
+  const [first, last] = SHAPE_DIRECTIONS;
+  const directions = Array.from({ length: width }, (_, i) => first + ((last - first) * i) / (width - 1));
   const levels = Array.from({ length: height }, (_, i) => -1 + (2 * i) / (height - 1));
   const layout = baseLayout({
-    xaxis: { range: [0, 180], tickvals: [0, 45, 90, 135, 180], ticksuffix: "°" },
+    xaxis: { range: SHAPE_DIRECTIONS, tickvals: [0, 45, 90, 135, 180], ticksuffix: "°" },
     yaxis: {
       range: [1, -1],
       tickvals: [-1, -Math.SQRT1_2, 0, Math.SQRT1_2, 1],
@@ -159,7 +164,7 @@ export function drawShapes(div, values, width, p, q) {
   const traces = [
     contourTrace(values, width, { x: directions, y: levels }),
     ...marks(p.direction, p.level, "x-thin"),
-    ...marks(q.direction, q.level, "circle-open"),
+    ...marks(q.direction, q.level, "circle"),
   ];
   return Plotly.react(div, traces, layout, CONFIG);
 }
@@ -252,7 +257,7 @@ export function saveMap(values, state, best, kernels, title) {
   layout.xaxis2.title = { text: "difference of an attribute" };
   layout.yaxis2 = { ...CURVE_AXES.yaxis, ...bottom, anchor: "x2", gridcolor: style("--line") };
   const curves = curveTraces(kernels).map((trace) => ({ ...trace, xaxis: "x2", yaxis: "y2" }));
-  const marked = [...marks(state.x, state.y, "x-thin"), ...marks(...best, "circle-open")];
+  const marked = [...marks(state.x, state.y, "x-thin"), ...marks(...best, "circle")];
   const quiet = marked.map((trace) => ({ ...trace, showlegend: false }));
   const data = [contourTrace(values, SIZE), ...quiet, ...curves];
   return download({ data, layout }, 1000, 520, "mkdesc-map.png");
