@@ -187,7 +187,7 @@ def save(path, parametrization="x(4,1)*theta(8,2)", patch_size=64):
     dims = mkdesc.as_parametrization(parametrization).dims
     matrix = np.random.default_rng(0).normal(size=(dims, 3)).astype(np.float32)
     mkd.whitening = mkdesc.Whitening("pca", dims=3)
-    mkd.whitening.projection_ = Projection(matrix[:, 0], matrix, square_root=True)
+    mkd.whitening.projection_ = Projection(matrix[:, 0].copy(), matrix, square_root=True)
     mkdesc.save_model(mkd, path)
     return mkd.whitening.projection_
 

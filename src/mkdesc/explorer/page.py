@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -34,7 +33,6 @@ def static_text(name: str) -> str:
     return (files("mkdesc.explorer") / "static" / name).read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=1)
 def plotly_js() -> str:
     """The plotting library, from the installed package."""
     try:
@@ -45,7 +43,6 @@ def plotly_js() -> str:
     return text
 
 
-@lru_cache(maxsize=1)
 def data_json() -> str:
     """The page's data as JSON, safe inside a ``script`` element."""
     return to_json(page_data())

@@ -105,12 +105,15 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
-    def data(_: Request) -> Response:
-        return Response(data_json(), media_type="application/json")
+    # Made once and before anyone asks, so that no two requests make them at the same time.
+    data, plotly = data_json(), plotly_js()
 
-    def plotly(_: Request) -> Response:  # large, and the same until the package is updated
+    def send_data(_: Request) -> Response:
+        return Response(data, media_type="application/json")
+
+    def send_plotly(_: Request) -> Response:  # large, and the same until the package is updated
         headers = {"cache-control": "max-age=3600"}
-        return Response(plotly_js(), media_type="text/javascript", headers=headers)
+        return Response(plotly, media_type="text/javascript", headers=headers)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -120,8 +123,8 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
     static = StaticFiles(directory=str(files("mkdesc.explorer") / "static"), html=True)
     return Starlette(
         routes=[
-            Route("/data.json", data),
-            Route("/plotly.js", plotly),
+            Route("/data.json", send_data),
+            Route("/plotly.js", send_plotly),
             Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES), methods=["POST"]),
             Route("/api/model", _upload(read_models, MAX_MODEL_BYTES), methods=["POST"]),
             Mount("/", static),
@@ -199,7 +202,6 @@ def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
         import uvicorn
     except ImportError:
         raise ImportError("the explorer needs: pip install 'mkdesc[explore]'") from None
-    plotly_js()  # says what is missing before anything is opened
     with open_socket(host, port) as listening:
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}/"

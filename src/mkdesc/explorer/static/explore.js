@@ -664,4 +664,4 @@ async function begin() {
   setTimeout(() => describeOthers(Object.keys(data.named), data.patches), 1000);
 }
 
-begin();
+begin().catch((error) => complain(`The page could not start: ${error.message}`));

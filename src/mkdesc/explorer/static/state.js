@@ -117,10 +117,17 @@ export const PRESETS = [
     },
   },
   {
-    id: "patches",
+    id: "turned",
     title: "Turn a patch and see who minds",
-    text: "Below, B is A turned by 20°. Blue pixels are those that no longer agree. The table compares all kernels and whitenings: cartesian kernels with the absolute angle lose most, the polar one less, learned whitenings tell where it matters.",
-    state: { k: "polar", w: "", rot: 20 },
+    text: "Patch B is A, turned by 20°. The angle relative to the position (polar) turns with the patch and loses little; with the absolute angle (polar-absolute, cartesian) more is lost. Blue pixels no longer agree. The notches are at other patches: whitened, those have hardly any similarity left.",
+    state: { k: "polar", a: "corner", b: "corner", rot: 20 },
+    goto: "two",
+  },
+  {
+    id: "shifted",
+    title: "Shift it instead",
+    text: "Patch B is A, shifted by 8 pixels. Now the polar kernels lose most, because the centre has moved, and the wide cartesian kernel least. This is why the paper joins the two.",
+    state: { k: "cartesian", a: "corner", b: "corner", rot: 0, dx: 8 },
     goto: "two",
   },
 ];
