@@ -31,6 +31,11 @@ def test_importing_the_package_loads_nothing_heavy():
     assert loaded_after("import mkdesc; mkdesc.MKD(); mkdesc.POLAR; mkdesc.patch_map") == []
 
 
+def test_modules_do_not_hide_functions_of_their_names():
+    code = "import mkdesc, mkdesc.visual.figures, mkdesc.visual.inspection; mkdesc.patch_map"
+    loaded_after(f"{code}; assert callable(mkdesc.match_kernel), mkdesc.match_kernel")
+
+
 def test_describing_loads_numba_and_its_scipy_alone():
     code = "import mkdesc, numpy as n; mkdesc.MKD(patch_size=8).transform(n.zeros((1, 8, 8)))"
     assert loaded_after(code) == ["numba", "scipy"]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.kernels import VonMises
 from mkdesc.parametrization import Parametrization, Product, as_parametrization, pixel_values
-from mkdesc.patches import as_patches, nonfinite_error, plain_block
+from mkdesc.patches import one_patch
 from mkdesc.patchgrid import patch_grid
 from mkdesc.preparation import Preparation
 
-__all__ = ["match_kernel", "responses"]
+__all__ = ["match_kernel"]
 
 #: Pixels of the first patch that are compared with all of the second at a time.
 _ROWS = 64
@@ -79,13 +76,8 @@ def match_kernel(
 
 def _pixels(patch: ArrayLike, name: str, preparation: Preparation) -> Pixels:
     """What there is to know of the pixels of one patch, flattened."""
-    array = as_patches(patch)
-    if len(array) != 1:
-        raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
-    block, scale = plain_block(array)
-    if not np.isfinite(block).all():
-        raise nonfinite_error(0)
-    values = pixel_values(block[0], preparation, scale)
+    block, scale = one_patch(patch, name)
+    values = pixel_values(block, preparation, scale)
     values["window"] = patch_grid(len(values["weight"])).window
     return {name: value.reshape(-1, *value.shape[2:]) for name, value in values.items()}
 
@@ -100,27 +92,6 @@ def _double_sum(p: Pixels, q: Pixels, part: Product, window: bool, exact: bool) 
     total = 0.0
     for start in range(0, len(weights[0]), _ROWS):
         rows = slice(start, start + _ROWS)
-        k = responses(part, {name: value[rows] for name, value in p.items()}, q, exact)
+        k = part.responses({name: value[rows] for name, value in p.items()}, q, exact)
         total += float(weights[0][rows] @ k @ weights[1])
     return total
-
-
-def responses(
-    part: Product,
-    p: Mapping[str, NDArray[np.float64]],
-    q: Mapping[str, NDArray[np.float64]],
-    exact: bool = True,
-) -> NDArray[np.float64]:
-    """A product of kernels between all of N pixels and all of M, (N, M).
-
-    ``p`` and ``q`` are what :func:`~mkdesc.parametrization.pixel_values` returns, flattened;
-    ``exact`` as in :func:`match_kernel`.
-    """
-    k = np.ones(())
-    for name, kernel in part.kernels:
-        if isinstance(kernel, VonMises):
-            delta = np.subtract.outer(p[name], q[name])
-            k = k * (kernel(delta) if exact else kernel.approximate(delta))
-        else:  # an explicit feature's kernel is the dot product of its features
-            k = k * (kernel.feature_map(p[name]) @ kernel.feature_map(q[name]).T)
-    return k

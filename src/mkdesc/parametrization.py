@@ -166,6 +166,27 @@ class Product:
         ordered = (*self.explicit, *self.angular, *self.spatial)
         return reduce(_kronecker, [k.feature_map(values[name]) for name, k in ordered])
 
+    def responses(
+        self,
+        p: Mapping[str, NDArray[np.float64]],
+        q: Mapping[str, NDArray[np.float64]],
+        exact: bool = True,
+    ) -> NDArray[np.float64]:
+        """The kernel between all of N pixels and all of M, (N, M); exact or truncated.
+
+        >>> p, q = {"theta": np.zeros(2)}, {"theta": np.array([0, np.pi, 1])}
+        >>> product(theta=VonMises(8, 3)).parts[0].responses(p, q)[0].round(3).tolist()
+        [1.0, 0.0, 0.025]
+        """
+        k = np.ones(())
+        for name, factor in self.kernels:
+            if isinstance(factor, VonMises):
+                delta = np.subtract.outer(p[name], q[name])
+                k = k * (factor(delta) if exact else factor.approximate(delta))
+            else:  # an explicit feature's kernel is the dot product of its features
+                k = k * (factor.feature_map(p[name]) @ factor.feature_map(q[name]).T)
+        return k
+
 
 def _kronecker(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Kronecker product of the last axes."""

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SMALLEST", "as_patches", "nonfinite_error", "plain_block", "resize_patches"]
+__all__ = [
+    "SMALLEST",
+    "as_patches",
+    "nonfinite_error",
+    "one_patch",
+    "plain_block",
+    "resize_patches",
+]
 
 #: Smallest patch side that can be described.
 SMALLEST = 8
@@ -79,6 +86,25 @@ def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], floa
         if wide.any():
             raise nonfinite_error(first + int(wide.argmax()))
     return np.ascontiguousarray(block, np.float32), 1.0
+
+
+def one_patch(patch: ArrayLike, name: str) -> tuple[NDArray[Any], float]:
+    """Check a single patch and return it, (W, W), and what to multiply it by.
+
+    ``name`` is that of the argument, for error messages.
+
+    Examples
+    --------
+    >>> one_patch(np.zeros((1, 8, 8)), "p")[0].shape
+    (8, 8)
+    """
+    array = as_patches(patch)
+    if len(array) != 1:
+        raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
+    block, scale = plain_block(array)
+    if not np.isfinite(block).all():
+        raise nonfinite_error(0)
+    return block[0], scale
 
 
 @lru_cache(maxsize=32)

@@ -135,7 +135,7 @@ def test_polar_maps_break_at_the_centre_and_the_combination_mends_it(pixel):
     assert whitened < 0.6 * centre_step("polar", pixel, "polar-lw")
 
 
-def polar_peak(spec, q_theta, pixel=(140, 140), size=449):
+def polar_peak(spec, q_theta, pixel=(70, 70), size=225):
     """Where a map on a fine grid is highest: angle and distance from the centre."""
     m = patch_map(pixel, spec, q_theta=q_theta, patch_size=size)
     grid = patch_grid(size)
@@ -150,8 +150,8 @@ def test_a_turned_gradient_moves_the_peak_along_the_circle():
     ).x
     assert -np.pi / 8 < best < -np.pi / 32
     moved, out = polar_peak("polar", turn)
-    assert moved == pytest.approx(best, abs=0.01)
-    assert out == pytest.approx(0, abs=0.005)
+    assert moved == pytest.approx(best, abs=0.02)
+    assert out == pytest.approx(0, abs=0.01)
     assert polar_peak("polar-absolute", turn) == pytest.approx((0, 0), abs=1e-12)
     assert polar_peak("cartesian", turn) == pytest.approx((0, 0), abs=1e-12)
 

@@ -17,6 +17,7 @@ from mkdesc.cli import (
     features,
     figures,
     info,
+    inspect,
     learn,
     make_hpatches,
     match,
@@ -45,6 +46,7 @@ app.add_typer(datasets.app, name="datasets")
 app.command("make-hpatches")(make_hpatches.command)
 app.add_typer(export.app, name="export")
 app.command("explore")(explore.command)
+app.command("inspect")(inspect.command)
 app.command("figures")(figures.command)
 app.command("info")(info.command)
 

@@ -213,7 +213,7 @@ def draw_figures(
     for name, make in figures.items():
         figure = make()
         for kind in formats:
-            written.append(write_figure(figure, target / f"{name}.{kind}"))
+            written.append(write_figure(figure, target / f"{name}.{kind}", few_colours=True))
             if progress is not None:
                 progress(written[-1])
     return written

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.kernels import VonMises
-from mkdesc.match_kernel import responses
 from mkdesc.parametrization import Parametrization, Product, as_parametrization, positions
 from mkdesc.patches import SMALLEST
 from mkdesc.patchgrid import PatchGrid, patch_grid
@@ -128,7 +127,7 @@ def patch_map(
         if whitening is not None:
             raise ValueError("whitening: exact kernels have no feature maps to project")
         scaled = list(zip(whole.parts, part_scales(whole, exact=True), strict=True))
-        maps = [sum(s * responses(part, p, block) for part, s in scaled) for block in blocks]
+        maps = [sum(s * part.responses(p, block) for part, s in scaled) for block in blocks]
     else:
         maps = _projected(whole, p, blocks, whitening)
     out = np.concatenate(maps, axis=1).reshape(len(places), size, size)

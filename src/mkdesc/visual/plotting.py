@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mkdesc.files import atomic_path
 
-__all__ = ["FORMATS", "draw_image", "draw_map", "new_figure", "write_figure"]
+__all__ = ["FORMATS", "check_output", "draw_image", "draw_map", "new_figure", "write_figure"]
 
 #: Kinds of files that figures are written as, and what keeps the date out of each.
 FORMATS: dict[str, dict[str, None]] = {
@@ -24,8 +24,8 @@ FORMATS: dict[str, dict[str, None]] = {
 
 #: Isocontours of a map, as in the paper.
 CONTOURS = 10
-#: Text is text in vector files and the same names come out each time.
-_STYLE = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "mkdesc"}
+#: Fonts that printers take (TrueType), and the same names inside a file each time.
+_STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -57,10 +57,11 @@ def draw_map(
     return bands
 
 
-def draw_image(axes: Any, image: NDArray[Any], **limits: float) -> None:
-    """Draw a gray image."""
-    axes.imshow(image, cmap="gray", interpolation="nearest", **limits)
+def draw_image(axes: Any, image: NDArray[Any], cmap: str = "gray", **limits: float) -> Any:
+    """Draw an image (W, W), in gray unless told otherwise, or (W, W, 3)."""
+    drawn = axes.imshow(image, cmap=cmap, interpolation="nearest", **limits)
     _bare(axes)
+    return drawn
 
 
 def _bare(axes: Any) -> None:
@@ -68,20 +69,32 @@ def _bare(axes: Any) -> None:
     axes.set_yticks([])
 
 
-def write_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150) -> Path:
-    """Write a figure in the format that the name ends in: png, pdf or svg."""
+def check_output(path: str | os.PathLike[str]) -> str:
+    """The format that the name of a file ends in, or an error, also if matplotlib is missing."""
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        raise ValueError(f"output: expected a name ending in .{', .'.join(FORMATS)}, got {path}")
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"the folder {Path(path).parent} does not exist")
+    new_figure(1, 1)
+    return kind
+
+
+def write_figure(figure: Any, path: str | os.PathLike[str], few_colours: bool = False) -> Path:
+    """Write a figure in the format that the name ends in: png, pdf or svg.
+
+    A PNG of ``few_colours`` gets a palette and is a third as large.
+    """
     from matplotlib import rc_context
     from PIL import Image  # matplotlib needs it too
 
     target = Path(path)
-    kind = target.suffix.lower().removeprefix(".")
-    if kind not in FORMATS:
-        raise ValueError(f"{target}: expected a name ending in .{', .'.join(FORMATS)}")
+    kind = check_output(target)
     data = BytesIO()
     with rc_context(_STYLE):
-        figure.savefig(data, format=kind, dpi=dpi, metadata=FORMATS[kind])
+        figure.savefig(data, format=kind, dpi=150, metadata=FORMATS[kind])
     with atomic_path(target) as partial:
-        if kind == "png":  # few colours: a third of the size with a palette
+        if kind == "png" and few_colours:
             with Image.open(data) as image:
                 image.convert("RGB").quantize(256).save(partial, "png", optimize=True)
         else:

@@ -1,5 +1,6 @@
 // Patches: cutting and preparing them, their gradients, descriptors, similarity, and where it comes
-// from. The same as mkdesc's preparation.py, gradients.py and compute/reference.py.
+// from. The same as mkdesc's preparation.py, gradients.py, compute/reference.py and
+// visual/inspection.py.
 
 import {
   attributeAngles,
@@ -134,7 +135,8 @@ const norm = (vector) => Math.sqrt(vector.reduce((sum, value) => sum + value ** 
 
 /**
  * What a patch is under a parametrization before any whitening: features of its pixels, weighted
- * (pixels x D), their normalised sum `raw`, and `scale`, by which the sum became `raw`.
+ * (pixels x D), their normalised sum `raw`, `scale`, by which the sum became `raw`, and for every
+ * product the `weights` of pixels and where its numbers `end`.
  */
 export function rawDescription(patch, parametrization, data) {
   const preparation = data.preparations[parametrization.preparation];
@@ -155,16 +157,12 @@ export function rawDescription(patch, parametrization, data) {
       scale[d] /= length;
     }
   };
-  if (!preparation.joint) {
-    let start = 0;
-    for (const part of parametrization.parts) {
-      const end = start + parametrizationDims({ parts: [part] });
-      normalise(start, end);
-      start = end;
-    }
-  }
+  const ends = parametrization.parts.map((_, i) =>
+    parametrizationDims({ parts: parametrization.parts.slice(0, i + 1) }),
+  );
+  if (!preparation.joint) ends.forEach((end, i) => normalise(ends[i - 1] ?? 0, end));
   normalise(0, dims);
-  return { features, raw, scale, size };
+  return { features, raw, scale, weights, ends };
 }
 
 /**
@@ -193,8 +191,8 @@ export function whiten({ raw, scale }, whitening) {
 export const similarity = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
 /**
- * The share of every pixel of the first patch in the similarity of two; they add up to it. (What
- * the mean of the whitening takes away is shared equally.)
+ * The share of every pixel of the first patch in the similarity of two; they add up to it. What
+ * the mean of the whitening takes away is shared out by the weights of pixels, product by product.
  */
 export function pixelShares(raw, described, other, whitening) {
   if (!whitening) {
@@ -202,7 +200,13 @@ export function pixelShares(raw, described, other, whitening) {
   }
   const target = other.unit.map((value, j) => value * described.outer[j]);
   const back = unproject(whitening.matrix, target, raw.raw.length);
-  const constant = similarity(back, whitening.mean) / (raw.features.length / raw.raw.length);
   const direction = back.map((value, d) => value * described.inner[d]);
-  return dotRows(raw.features, direction).map((value) => value - constant);
+  const shares = dotRows(raw.features, direction);
+  raw.weights.forEach((weights, i) => {
+    const part = [raw.ends[i - 1] ?? 0, raw.ends[i]];
+    const offset = similarity(back.subarray(...part), whitening.mean.subarray(...part));
+    const each = offset / weights.reduce((a, b) => a + b);
+    weights.forEach((weight, n) => (shares[n] -= each * weight));
+  });
+  return shares;
 }

@@ -1,0 +1,57 @@
+"""``mkdesc inspect``: why two patches are alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.visual.pairs import MAX_PIXELS
+
+__all__ = ["command"]
+
+
+def command(
+    a: Annotated[Path, typer.Argument(metavar="A", help="Image file of a patch.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="PICTURE", help="Picture to write: png, pdf or svg."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Bundled model or model file; default: default.", show_default=False),
+    ] = None,
+    parametrization: Annotated[
+        str | None, typer.Option(help="Instead of a model: the raw descriptor of these kernels.")
+    ] = None,
+    max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = MAX_PIXELS,
+) -> None:
+    """Compare two patches: their similarity, and where it comes from, pixel by pixel."""
+    from mkdesc.descriptor import MKD
+    from mkdesc.parametrization import as_parametrization
+    from mkdesc.visual.pairs import inspect_pair, inspection_figure, read_patch
+    from mkdesc.visual.plotting import check_output, write_figure
+    from mkdesc.visual.whitenings import load_whitening
+
+    if model is not None and parametrization is not None:
+        raise ValueError("--model and --parametrization: expected one of them, got both")
+    if output is not None:
+        check_output(output)
+    if parametrization is None:
+        name = model or "default"
+        mkd = load_whitening(name)
+    else:
+        mkd, name = MKD(as_parametrization(parametrization)), f"{parametrization}, raw"
+    found = inspect_pair(read_patch(a, max_pixels), read_patch(b, max_pixels), mkd)
+    summary = f"similarity {found.score:.4f} ({name})"
+    print(summary)
+    for part, score in found.parts.items():
+        print(f"raw {part}: {score:.4f}")
+    if output is not None:
+        names = (a.name, b.name)
+        write_figure(inspection_figure(found, names, summary), output)
+        print(f"written: {output}")

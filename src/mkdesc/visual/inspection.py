@@ -1,0 +1,181 @@
+"""Why two patches are alike: what each pixel adds to the similarity of their descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.compute.reference import pixel_weights, unit
+from mkdesc.parametrization import Parametrization, as_parametrization, pixel_values
+from mkdesc.patches import one_patch
+from mkdesc.visual.whitenings import WhiteningLike, as_projection
+from mkdesc.whitening import Projection
+
+__all__ = ["contributions", "part_scores"]
+
+Array = NDArray[np.float64]
+
+
+class _Part(NamedTuple):
+    """One product of kernels in a patch: its pixels' weights and features, and their sum."""
+
+    weights: Array  # (S, S)
+    features: Array  # (S, S, D)
+    sum: Array  # (D,)
+
+
+class _Pulled(NamedTuple):
+    """What a descriptor's dot product with a vector is in terms of the raw descriptor x.
+
+    It is ``x @ forward - offset.sum()``.
+    """
+
+    forward: Array
+    offset: Array
+
+
+def contributions(
+    p: ArrayLike,
+    q: ArrayLike,
+    parametrization: str | Parametrization,
+    whitening: WhiteningLike | None = None,
+) -> tuple[Array, Array, float]:
+    r"""What the pixels of two patches add to the similarity of their descriptors.
+
+    A descriptor is a sum over pixels, so its dot product with another one is a sum over pixels
+    too. What follows the sum only weighs its numbers: l2, powers and roots multiply every number
+    of this patch's descriptor by a factor, and these factors are taken as they are. The mean that
+    a whitening subtracts is shared out among the pixels by their weights, product by product, so
+    that a pixel counts for what it adds beyond an average one. Both maps add up exactly to the
+    score, for every model.
+
+    Parameters
+    ----------
+    p, q
+        Two patches of the same side, each (W, W).
+    parametrization
+        Whose kernels to use.
+    whitening
+        What follows the raw descriptor, all of it; see :func:`mkdesc.patch_map` for what it may
+        be.
+
+    Returns
+    -------
+    map_p, map_q : ndarray of shape (S, S), float64
+        What each pixel of either patch adds; S is W, or what the preparation reduces it to.
+    score : float
+        The cosine of the two descriptors.
+
+    Examples
+    --------
+    >>> p, q = np.random.default_rng(0).random((2, 64, 64))
+    >>> map_p, map_q, score = contributions(p, q, "polar+cartesian", "default")
+    >>> bool(np.isclose(map_p.sum(), score)), bool(np.isclose(map_q.sum(), score))
+    (True, True)
+    """
+    whole = as_parametrization(parametrization)
+    projection = None if whitening is None else as_projection(whitening, whole)
+    both = _both(p, q, whole)
+    finals, pulls, scales = [], [], []
+    for parts in both:
+        scale = _scales(parts, whole.preparation.joint)
+        raw = scale * np.concatenate([part.sum for part in parts])
+        final, pull = _finish(raw, projection)
+        finals.append(final)
+        pulls.append(pull)
+        scales.append(scale)
+    maps = [
+        _spread(parts, pull(other), scale)
+        for parts, pull, other, scale in zip(both, pulls, finals[::-1], scales, strict=True)
+    ]
+    return maps[0], maps[1], float(finals[0] @ finals[1])
+
+
+def part_scores(
+    p: ArrayLike, q: ArrayLike, parametrization: str | Parametrization
+) -> dict[str, float]:
+    """The cosines of two patches' raw descriptors, product by product.
+
+    Examples
+    --------
+    >>> p = np.random.default_rng(0).random((16, 16))
+    >>> {name: round(score, 6) for name, score in part_scores(p, p, "cartesian").items()}
+    {'x(1,1)*y(1,1)*theta(8,3)': 1.0}
+    """
+    whole = as_parametrization(parametrization)
+    here, there = _both(p, q, whole)
+    return {
+        str(part): float(unit(a.sum) @ unit(b.sum))
+        for part, a, b in zip(whole.parts, here, there, strict=True)
+    }
+
+
+def _both(p: ArrayLike, q: ArrayLike, whole: Parametrization) -> list[list[_Part]]:
+    """The products of both patches."""
+    if np.shape(p)[-2:] != np.shape(q)[-2:]:
+        raise ValueError(
+            f"p and q: expected patches of one size, got {np.shape(p)} and {np.shape(q)}"
+        )
+    found = []
+    for patch, name in ((p, "p"), (q, "q")):
+        block, scale = one_patch(patch, name)
+        values = pixel_values(block, whole.preparation, scale)
+        parts = []
+        for part in whole.parts:
+            weights = pixel_weights(values, part, whole.preparation.window)
+            features = part.feature_map(values)
+            parts.append(_Part(weights, features, np.einsum("ij,ijd->d", weights, features)))
+        found.append(parts)
+    return found
+
+
+def _scales(parts: list[_Part], joint: bool) -> Array:
+    """What every number of the sums (D,) is multiplied by to normalise them."""
+    norms = [1.0 if joint else float(np.linalg.norm(part.sum)) for part in parts]
+    scales = np.concatenate(
+        [
+            np.full(len(part.sum), 1 / n if n > 0 else 0.0)
+            for part, n in zip(parts, norms, strict=True)
+        ]
+    )
+    whole = float(np.linalg.norm(scales * np.concatenate([part.sum for part in parts])))
+    return scales / whole if whole > 0 else scales
+
+
+def _gain(x: Array, power: float) -> Array:
+    """What the signed power of a vector, and l2, multiply each of its numbers by."""
+    raised = np.abs(x) ** power
+    norm = np.linalg.norm(raised)
+    return np.divide(raised, np.abs(x) * norm, out=np.zeros_like(x), where=x != 0)
+
+
+def _finish(raw: Array, projection: Projection | None) -> tuple[Array, Callable[[Array], _Pulled]]:
+    """The descriptor made of a raw one, and how dot products with it are pulled back to that."""
+    if projection is None:
+        return raw, lambda other: _Pulled(other, np.zeros(len(raw)))
+    mean, matrix = projection.mean.astype(np.float64), projection.matrix.astype(np.float64)
+    before = np.ones(len(raw)) if projection.power == 1 else _gain(raw, projection.power)
+    projected = (before * raw - mean) @ matrix
+    after = _gain(projected, 0.5 if projection.square_root else 1.0)
+
+    def pull(other: Array) -> _Pulled:
+        back = matrix @ (after * other)
+        return _Pulled(before * back, mean * back)
+
+    return after * projected, pull
+
+
+def _spread(parts: list[_Part], pulled: _Pulled, scale: Array) -> Array:
+    """The contributions of all pixels of a patch, (S, S)."""
+    total = np.zeros(parts[0].weights.shape)
+    first = 0
+    for part in parts:
+        numbers = slice(first, first + len(part.sum))
+        each = part.features @ (scale * pulled.forward)[numbers]
+        share = pulled.offset[numbers].sum() / part.weights.sum()
+        total += part.weights * (each - share)
+        first = numbers.stop
+    return total

@@ -1,0 +1,114 @@
+"""A picture of two patches: their gradients, and where their similarity comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.descriptor import MKD
+from mkdesc.images.reading import read_gray
+from mkdesc.parametrization import as_parametrization, pixel_values
+from mkdesc.patches import SMALLEST, one_patch, resize_patches
+from mkdesc.preparation import Preparation
+from mkdesc.visual.inspection import contributions, part_scores
+from mkdesc.visual.plotting import draw_image, new_figure
+
+__all__ = ["Inspection", "inspect_pair", "inspection_figure", "read_patch"]
+
+Array = NDArray[np.float64]
+
+#: Images of more pixels than this are not taken for patches.
+MAX_PIXELS = 4_000_000
+
+
+class Inspection(NamedTuple):
+    """Two patches and why they are alike.
+
+    Attributes
+    ----------
+    patches
+        Both (W, W), as the descriptor takes them.
+    maps
+        (2, S, S): what each pixel adds to the score.
+    score
+        The cosine of the descriptors.
+    parts
+        The cosines of the raw descriptors, product by product.
+    preparation
+        How the patches are prepared.
+    """
+
+    patches: tuple[NDArray[Any], NDArray[Any]]
+    maps: Array
+    score: float
+    parts: dict[str, float]
+    preparation: Preparation
+
+
+def read_patch(path: str | Path, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """Read an image file as a square gray patch (W, W)."""
+    image = read_gray(path, max_pixels)
+    height, width = image.shape
+    if height != width or width < SMALLEST:
+        raise ValueError(
+            f"{path}: expected a square patch of at least {SMALLEST} x {SMALLEST} px, got "
+            f"{width} x {height}"
+        )
+    return image
+
+
+def inspect_pair(p: ArrayLike, q: ArrayLike, mkd: MKD) -> Inspection:
+    """Compare two patches (W, W) of any sizes by a descriptor; they are resampled to its size.
+
+    Examples
+    --------
+    >>> p, q = np.random.default_rng(0).random((2, 64, 64))
+    >>> found = inspect_pair(p, q, MKD("polar"))
+    >>> bool(np.isclose(found.maps[0].sum(), found.score))
+    True
+    """
+    mkd.fit()
+    whole, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
+    whole.preparation.reduction(size)  # refuses sizes that do not fit
+    p, q = (
+        patch if np.shape(patch)[-1:] == (size,) else resize_patches(patch, size)
+        for patch in (np.asarray(p), np.asarray(q))
+    )
+    map_p, map_q, score = contributions(p, q, whole, mkd if mkd.whitening else None)
+    patches = one_patch(p, "p")[0], one_patch(q, "q")[0]
+    maps = np.stack([map_p, map_q])
+    return Inspection(patches, maps, score, part_scores(p, q, whole), whole.preparation)
+
+
+def _gradient_picture(patch: NDArray[Any], preparation: Preparation) -> Array:
+    """Gradients as colours (S, S, 3): hue by direction, the stronger the brighter."""
+    from matplotlib.colors import hsv_to_rgb
+
+    block, scale = one_patch(patch, "patch")
+    values = pixel_values(block, preparation, scale)
+    weight = values["weight"]
+    hue = values["theta"] / (2 * np.pi) % 1
+    picture: Array = hsv_to_rgb(np.stack([hue, np.ones_like(hue), weight / weight.max()], axis=-1))
+    return picture
+
+
+def inspection_figure(found: Inspection, names: tuple[str, str], title: str = "") -> Any:
+    """Two rows of pictures: patch, gradients, and what each pixel adds to the similarity."""
+    figure = new_figure(7.2, 5.0)
+    figure.suptitle(title, fontsize="medium")
+    grid = figure.subplots(2, 3)
+    most = float(np.abs(found.maps).max()) or 1.0
+    for axes, patch, values, name in zip(grid, found.patches, found.maps, names, strict=True):
+        draw_image(axes[0], patch)
+        axes[0].set_ylabel(name)
+        draw_image(axes[1], _gradient_picture(patch, found.preparation))
+        image = draw_image(axes[2], values, cmap="RdBu_r", vmin=-most, vmax=most)
+    for axes, heading in zip(
+        grid[0], ("patch", "gradients (hue: direction)", "adds to the similarity"), strict=True
+    ):
+        axes.set_title(heading, fontsize="medium")
+    figure.colorbar(image, ax=grid[:, 2], shrink=0.6)
+    return figure

@@ -1,0 +1,116 @@
+"""The figures show what they say."""
+
+import numpy as np
+import pytest
+
+from mkdesc import VonMises, patch_map
+from mkdesc.visual.extended import surroundings
+from mkdesc.visual.figures import (
+    choose_whitenings,
+    combination_figure,
+    draw_figures,
+    kernels_figure,
+    parametrizations_figure,
+    whitening_figure,
+)
+from mkdesc.visual.plotting import draw_map, new_figure, write_figure
+
+pytest.importorskip("matplotlib")
+
+
+def marks(figure):
+    """Where pixels are marked: (x, y) by axes."""
+    return [axes.lines[-1].get_xydata()[0].tolist() for axes in figure.axes if axes.lines]
+
+
+def test_the_kernels_drawn_are_the_paper_s():
+    shown = [axes.get_title() for axes in kernels_figure().axes]
+    assert [t.strip("$") for t in shown] == [
+        rf"\kappa = {k},\ N = {n}" for k, n in ((8, 3), (8, 2), (1, 1))
+    ]
+    for axes, (kappa, n) in zip(kernels_figure().axes, ((8, 3), (8, 2), (1, 1)), strict=True):
+        exact, used = (line.get_xydata().T for line in axes.lines[:2])
+        bessel = (np.exp(kappa * np.cos(exact[0])) - np.exp(-kappa)) / (2 * np.sinh(kappa))
+        np.testing.assert_allclose(exact[1], bessel, atol=1e-12)
+        a, b = VonMises(kappa, n).feature_map([0.0, used[0][40]])
+        assert used[1][40] == pytest.approx(a @ b)
+
+
+def test_every_map_has_ten_isocontours_and_its_pixel_marked():
+    figure = parametrizations_figure()
+    assert len(figure.axes) == 8
+    assert marks(figure) == [[20, 20]] * 8
+    values = patch_map((20, 30), "cartesian")
+    axes = new_figure(2, 2).subplots()
+    draw_map(axes, values, (20, 30))
+    levels = axes.collections[-1].levels
+    steps = np.diff([values.min(), *levels, values.max()])
+    assert len(levels) == 10
+    np.testing.assert_allclose(steps, steps[0])
+    assert axes.lines[0].get_xydata().tolist() == [[30, 20]]  # x is the column
+    assert axes.yaxis_inverted()
+
+
+def test_grids_are_labelled():
+    chosen = choose_whitenings()
+    assert [axes.get_xlabel() for axes in whitening_figure(chosen).axes[3:]] == [
+        "no transformation",
+        "PCA",
+        "LW",
+    ]
+    combination = combination_figure(chosen)
+    assert len(combination.axes) == 18
+    assert sum("(LW)" in axes.get_xlabel() for axes in combination.axes) == 3
+    assert len({tuple(mark) for mark in marks(combination)}) == 3
+
+
+def test_given_whitenings_take_the_place_of_bundled_ones(tmp_path, shared):
+    authors = shared / "golden/mkd-polar-64.safetensors"
+    chosen = choose_whitenings([f"{authors}:liberty:pcawt", f"{authors}:liberty:lw", "default"])
+    assert chosen["polar-pca"].whitening.method == "pcawt"
+    assert chosen["polar-cartesian-lw"].whitening.method == "gda"
+    labels = [axes.get_xlabel() for axes in whitening_figure(chosen).axes[3:]]
+    assert labels == ["no transformation", "PCAWT", "LW"]
+    with pytest.raises(ValueError, match=r"extended: learned on standard.* expected polar, cart"):
+        choose_whitenings(["extended"])
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
+def test_files_are_of_their_kind_and_the_same_each_time(tmp_path, kind):
+    starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
+    files = [tmp_path / f"{i}.{kind}" for i in range(2)]
+    first, second = (write_figure(kernels_figure(), file).read_bytes() for file in files)
+    assert first == second
+    assert first.startswith(starts[kind])
+    write_figure(kernels_figure(), files[1], few_colours=True)
+    assert kind != "png" or files[1].stat().st_size < len(first) / 2
+
+
+def test_bad_requests_write_nothing(tmp_path):
+    with pytest.raises(ValueError, match=r"formats: expected any of png, pdf, svg, got \['gif'\]"):
+        draw_figures(tmp_path / "x", ["gif"])
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="file is a file, expected a folder"):
+        draw_figures(tmp_path / "file")
+    with pytest.raises(ValueError, match="output: expected a name ending in"):
+        write_figure(new_figure(1, 1), tmp_path / "picture.gif")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_flat_map_can_be_drawn():
+    axes = new_figure(2, 2).subplots()
+    draw_map(axes, np.zeros((8, 8)))
+    assert not axes.lines
+
+
+def test_surroundings_have_the_derivatives_they_are_drawn_for():
+    small = 1e-3  # where tanh is nearly the identity
+    picture = surroundings(np.pi / 2, 0.0, (small, 0.0, 0.0)) - surroundings(
+        np.pi / 2, 0.0, (0.0, 0.0, 0.0)
+    )
+    assert picture[16, 16] == pytest.approx(0)
+    assert picture[16, 0] > 0
+    assert picture[16, 0] == pytest.approx(picture[16, 32])
+    slope = surroundings(0.0, 0.0, (0.0, 0.0, 0.0))
+    assert (np.diff(slope, axis=1) < 0).all()  # from bright on the left to dark
+    assert (np.diff(slope, axis=0) == 0).all()
