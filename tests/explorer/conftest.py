@@ -76,7 +76,7 @@ def open_page(context):
         page = context.new_page()
         pages.append(page)
         page.set_viewport_size({"width": width, "height": height})
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(15_000)
 
         def note(text):
             if not any(words in text for words in expected):

@@ -31,7 +31,7 @@ def score(page):
 
 def contours(page):
     outlines = "lines => lines.map(line => line.getAttribute('d'))"
-    return page.locator("#map .contourlayer path").evaluate_all(outlines)
+    return sorted(page.locator("#map .contourlayer path").evaluate_all(outlines))
 
 
 def middle_of(page, selector):
@@ -121,6 +121,11 @@ def test_composing_changes_curves_and_map(open_page, address):
     assert "A descriptor of 105 numbers" in page.text_content("#dims")
     assert reading(page) != best
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "N of y"
+    page.get_by_label("Attribute").nth(1).select_option("x")
+    expect(page.locator("#problem")).to_have_text(
+        "Parametrization: x is there twice in one product."
+    )
+    expect(page.get_by_label("Attribute").nth(1)).to_have_value("y")
     page.get_by_label("Remove θ").click()
     page.get_by_role("button", name="Add product").click()
     settle(page)
@@ -251,7 +256,7 @@ def test_bad_uploads_are_refused_in_words(open_page, address, tmp_path):
 
 
 def test_pictures_download(open_page, address, tmp_path):
-    page = open_page(address + "#k=polar&w=polar-lw")
+    page = open_page(address + "#k=polar&w=polar-lw&a=blob&b=blob")
     for button, size in (("#save-map", (2000, 1040)), ("#save-patches", (2000, 680))):
         with page.expect_download() as download:
             page.click(button)
@@ -260,6 +265,8 @@ def test_pictures_download(open_page, address, tmp_path):
         picture = cv2.imread(str(target))
         assert picture.shape[1::-1] == size
         assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50
+    middle, corner = picture[380, 265].astype(int), picture[180, 60].astype(int)
+    assert (middle > corner + 100).all()  # the bright blob of patch A
 
 
 def test_exported_file_works_from_disk(open_page, address, tmp_path, rng):
@@ -311,6 +318,7 @@ def test_addresses_that_mean_nothing_are_explained(open_page, address):
         "#k=phi(8,99)",
         "#k=x(8,12)*y(8,12)*theta(8,12)",
         "#w=nothing",
+        "#k=polar&w=cartesian-lw",
     ]
     page = open_page(address)
     for view in views:
@@ -319,6 +327,8 @@ def test_addresses_that_mean_nothing_are_explained(open_page, address):
             if reloaded:
                 page.reload()
             expect(page.locator("#problem")).to_be_visible()
+            page.wait_for_timeout(100)
+            assert page.is_visible("#problem")  # it stays until something is done
             assert "p: column 20, row 63" in reading(page)
             assert page.input_value("#kernel") == "polar"
             assert page.locator("#problem img").count() == 0

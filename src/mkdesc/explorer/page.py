@@ -21,6 +21,9 @@ MODULES = (
     "views.js",
     "photo.js",
     "composer.js",
+    "store.js",
+    "pixel.js",
+    "compare.js",
     "explore.js",
 )
 

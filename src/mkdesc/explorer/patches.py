@@ -20,8 +20,9 @@ Gray = NDArray[np.uint8]
 _PHOTO_PATCHES = {
     "eye": ("Eye (photo)", 236, 187, 72),
     "other-eye": ("Other eye (photo)", 300, 176, 72),
-    "collar": ("Collar (photo)", 287, 322, 96),
-    "insignia": ("Cap insignia (photo)", 258, 88, 96),
+    "collar": ("Collar (photo)", 310, 380, 96),
+    "ribbons": ("Ribbons (photo)", 404, 502, 72),
+    "insignia": ("Cap insignia (photo)", 258, 62, 96),
 }
 
 

@@ -119,7 +119,7 @@ export const isWeighted = (part) =>
   !part.some(({ name }) => EXPLICIT.includes(name));
 
 /** What the response of each product is multiplied by when they are added up; as in Python. */
-export function partScales({ preparation, parts }, data) {
+function partScales({ preparation, parts }, data) {
   if (parts.length === 1 || data.preparations[preparation].joint) return parts.map(() => 1);
   const self = (part) =>
     part

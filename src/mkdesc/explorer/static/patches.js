@@ -81,7 +81,7 @@ function smoothTransposed(image, size, taps) {
 }
 
 /** Prepare a patch of gray values 0 .. 255; returns {image, size, scale still to be applied}. */
-export function preparePatch(patch, preparation) {
+function preparePatch(patch, preparation) {
   const full = Math.sqrt(patch.length);
   const size = preparation.side ?? full;
   const sigma = preparation.side ? preparation.sigma : (preparation.sigma * full) / 64;
@@ -100,7 +100,7 @@ export function preparePatch(patch, preparation) {
 }
 
 /** All that kernels look at in the pixels of a patch, and the weights of gradients and window. */
-export function pixelValues(patch, preparation, data) {
+function pixelValues(patch, preparation, data) {
   const { image, size, scale } = preparePatch(patch, preparation);
   const at = (i, j) => image[clamp(i, size) * size + clamp(j, size)];
   const count = size * size;

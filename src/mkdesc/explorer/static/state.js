@@ -100,8 +100,8 @@ export const PRESETS = [
   {
     id: "lw",
     title: "Whitening widens along the circle",
-    text: "The learned whitening has seen patches that match although they are slightly turned. Switch the whitening off and on: with it the map reaches further along the circle around the centre, as if the kernels themselves had been changed.",
-    state: { k: "polar", w: "polar-lw", x: 20, y: 20 },
+    text: "The learned whitening has seen patches that match although they are slightly turned. Switch the whitening off and on: with it the map is wider along the circle around the centre and only half as long along the radius, as if the kernels themselves had been changed.",
+    state: { k: "polar", w: "polar-lw", x: 31, y: 12 },
   },
   {
     id: "ridge",
@@ -119,7 +119,7 @@ export const PRESETS = [
   {
     id: "turned",
     title: "Turn a patch and see who minds",
-    text: "Patch B is A, turned by 20°. The angle relative to the position (polar) turns with the patch and loses little; with the absolute angle (polar-absolute, cartesian) more is lost. Blue pixels no longer agree. The notches are at other patches: whitened, those have hardly any similarity left.",
+    text: "Patch B is A, turned by 20°. The angle relative to the position (polar) turns with the patch and loses little; with the absolute angle (polar-absolute, cartesian) more is lost. Orange is where they still agree. The notches are at other patches: whitened, those have hardly any similarity left.",
     state: { k: "polar", a: "corner", b: "corner", rot: 20 },
     goto: "two",
   },

@@ -246,7 +246,7 @@ export function saveMap(values, state, best, kernels, title) {
   const bottom = { domain: [0, 1] };
   const layout = baseLayout({
     title: { text: title, x: 0.02, font: { size: 15 } },
-    margin: { l: 40, r: 20, t: 60, b: 40 },
+    margin: { l: 50, r: 20, t: 60, b: 50 },
     xaxis: { domain: [0, 0.5], range: [0, SIZE - 1], title: { text: "column" }, constrain: "domain" },
     yaxis: { ...bottom, range: [SIZE - 1, 0], title: { text: "row" }, scaleanchor: "x" },
     showlegend: kernels.length > 0,
@@ -265,7 +265,6 @@ export function saveMap(values, state, best, kernels, title) {
 
 /** Download both patches, the shares of their pixels and the score as one picture. */
 export function savePatches(patches, shares, largest, title) {
-  const gray = (values) => ({ z: rowsOf(values, Math.sqrt(values.length)), colorscale: "Greys" });
   const diverging = [
     [0, "#2166ac"],
     [0.5, "#f4f4f4"],
@@ -274,22 +273,22 @@ export function savePatches(patches, shares, largest, title) {
   const data = [];
   const layout = baseLayout({
     title: { text: title, x: 0.02, font: { size: 15 } },
-    margin: { l: 10, r: 10, t: 70, b: 10 },
+    margin: { l: 10, r: 10, t: 45, b: 5 },
     paper_bgcolor: style("--panel"),
     annotations: [],
   });
   const panels = [
-    ["A", { ...gray(patches[0]), reversescale: true, zmin: 0, zmax: 255 }],
-    ["A: shares", { z: rowsOf(shares[0], Math.sqrt(shares[0].length)), colorscale: diverging }],
-    ["B", { ...gray(patches[1]), reversescale: true, zmin: 0, zmax: 255 }],
-    ["B: shares", { z: rowsOf(shares[1], Math.sqrt(shares[1].length)), colorscale: diverging }],
+    ["A", patches[0], { colorscale: "Greys", zmin: 0, zmax: 255 }], // plotly's run from black to white
+    ["A: what pixels add", shares[0], { colorscale: diverging, zmin: -largest, zmax: largest }],
+    ["B", patches[1], { colorscale: "Greys", zmin: 0, zmax: 255 }],
+    ["B: what pixels add", shares[1], { colorscale: diverging, zmin: -largest, zmax: largest }],
   ];
-  panels.forEach(([text, trace], i) => {
+  panels.forEach(([text, values, colours], i) => {
     const suffix = i ? String(i + 1) : "";
     const domain = [i / 4 + 0.01, (i + 1) / 4 - 0.01];
-    const limits = i % 2 ? { zmin: -largest, zmax: largest } : {};
     const axes = { xaxis: `x${suffix}`, yaxis: `y${suffix}` };
-    data.push({ type: "heatmap", showscale: false, ...limits, ...trace, ...axes });
+    const z = rowsOf(values, Math.sqrt(values.length));
+    data.push({ type: "heatmap", showscale: false, z, ...colours, ...axes });
     layout[`xaxis${suffix}`] = { visible: false, domain, constrain: "domain" };
     layout[`yaxis${suffix}`] = {
       visible: false,
@@ -298,7 +297,7 @@ export function savePatches(patches, shares, largest, title) {
       constrain: "domain",
       anchor: axes.xaxis,
     };
-    const place = { xref: "paper", yref: "paper", x: domain[0], y: 1.02, yanchor: "bottom" };
+    const place = { xref: "paper", yref: "paper", x: domain[0], y: 0.95, xanchor: "left" };
     layout.annotations.push({ text, showarrow: false, ...place });
   });
   return download({ data, layout }, 1000, 340, "mkdesc-patches.png");
