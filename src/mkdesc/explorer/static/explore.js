@@ -63,7 +63,9 @@ function showLesson() {
     for (const button of $("presets").children) {
       button.setAttribute("aria-pressed", String(button.dataset.id === state.see));
     }
-    $("lesson").textContent = PRESETS.find(({ id }) => id === state.see)?.text ?? "";
+    const preset = PRESETS.find(({ id }) => id === state.see);
+    $("lesson").textContent = preset && !preset.goto ? preset.text : "";
+    $("lesson-two").textContent = preset?.goto ? preset.text : "";
   });
 }
 
@@ -125,7 +127,8 @@ function listen() {
     button.addEventListener("click", () => {
       const { a, b } = state;
       update({ ...defaultState(), a, b, ...shown, see: id });
-      if (goto) $(goto).scrollIntoView({ behavior: "smooth" });
+      const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      if (goto) $(goto).scrollIntoView({ behavior: still ? "auto" : "smooth" });
     });
     $("presets").append(button);
   }

@@ -71,7 +71,7 @@ export function writeState(state) {
   return new URLSearchParams(changed.map(([name, value]) => [name, String(value)])).toString();
 }
 
-/** Things worth seeing: what to show and what to say about it. */
+/** Things worth seeing: what to show, what to say about it, and perhaps the section it is in. */
 export const PRESETS = [
   {
     id: "centre",
@@ -126,7 +126,7 @@ export const PRESETS = [
   {
     id: "shifted",
     title: "Shift it instead",
-    text: "Patch B is A, shifted by 8 pixels. Now the polar kernels lose most, because the centre has moved, and the wide cartesian kernel least. This is why the paper joins the two.",
+    text: "Patch B is A, shifted by 8 pixels. Now the polar kernels lose much, because the centre has moved; the wide cartesian kernel with the absolute angle loses least of the paper's. This is why the paper joins the two.",
     state: { k: "cartesian", a: "corner", b: "corner", rot: 0, dx: 8 },
     goto: "two",
   },
