@@ -8,9 +8,8 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-import uvicorn
 
-from mkdesc.explorer.server import create_app, open_socket
+from mkdesc.explorer.server import create_app, make_server, open_socket
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _OPTIONS = (
@@ -25,7 +24,7 @@ _OPTIONS = (
 def running(app):
     """The address of an explorer that runs on a free port of this machine."""
     with open_socket("127.0.0.1", 0) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        server = make_server(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/"

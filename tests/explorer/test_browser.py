@@ -222,10 +222,10 @@ def test_upload_of_patches(open_page, address, tmp_path, rng):
     patches = [write_patch(tmp_path / f"{name}.png", rng) for name in "ab"]
     page = open_page(address + "#rot=0&k=extended&w=extended")
     page.set_input_files("#image-file", tmp_path / "a.png")
-    expect(page.locator("#patch-a")).to_have_value("a.png")
+    expect(page.locator("#patch-a")).to_have_value("file a.png")
     page.check("[name=slot][value=b]")
     page.set_input_files("#image-file", tmp_path / "b.png")
-    expect(page.locator("#patch-b")).to_have_value("b.png")
+    expect(page.locator("#patch-b")).to_have_value("file b.png")
     a, b = mkdesc.describe(np.stack(patches), model="extended")
     assert score(page) == pytest.approx(a @ b, abs=6e-4)
     page.wait_for_timeout(REST)
@@ -296,7 +296,7 @@ def test_exported_file_works_from_disk(open_page, address, tmp_path, rng):
     assert page.is_hidden("#model-label")
     patch = write_patch(tmp_path / "p.png", rng)
     page.set_input_files("#image-file", tmp_path / "p.png")
-    expect(page.locator("#patch-a")).to_have_value("p.png")
+    expect(page.locator("#patch-a")).to_have_value("file p.png")
     shown = page.evaluate(
         "() => { const c = document.getElementById('canvas-a');"
         "document.getElementById('shares').click(); return new Promise(done => "
@@ -330,22 +330,24 @@ def test_nothing_overflows_on_small_screens(open_page, address, width):
 def test_addresses_that_mean_nothing_are_explained(open_page, address):
     views = [
         "#k=<img src=x onerror=alert(1)>&see=<b>&a=<b>&b=photo@1,2",
+        "#k=constructor&qs=constructor&constructor=1",
         "#k=x(1,1)*x(1,1)",
         "#k=shape",
         "#k=phi(8,99)",
         "#k=x(8,12)*y(8,12)*theta(8,12)",
         "#w=nothing",
         "#k=polar&w=cartesian-lw",
+        "#k=toString(8,2)",
+        "#a=file+gone.png",
     ]
     page = open_page(address)
     for view in views:
-        for reloaded in (False, True):
-            page.goto(f"{address}{view}&x=NaN&y=1e9&pt=&ps=cube&b=photo@1,2,-3")
-            if reloaded:
-                page.reload()
-            expect(page.locator("#problem")).to_be_visible()
-            page.wait_for_timeout(100)
-            assert page.is_visible("#problem")  # it stays until something is done
-            assert "p: column 20, row 63" in reading(page)
-            assert page.input_value("#kernel") == "polar"
-            assert page.locator("#problem img").count() == 0
+        page.goto(f"{address}{view}&x=NaN&y=1e9&pt=&ps=cube&b=photo@1,2,-3")
+        if view in views[:2]:  # at the beginning, and not only when the address changes
+            page.reload()
+        expect(page.locator("#problem")).to_be_visible()
+        page.wait_for_timeout(100)
+        assert page.is_visible("#problem")  # it stays until something is done
+        assert "p: column 20, row 63" in reading(page)
+        assert page.input_value("#kernel") == "polar"
+        assert page.locator("#problem img").count() == 0

@@ -116,6 +116,23 @@ def test_malformed_requests(client, method, path, status):
     assert client.request(method, path).status == status
 
 
+@pytest.mark.parametrize("path", ["/%00", "/" + "x" * 5000, "/%ff%fe", "//etc/passwd"])
+def test_strange_paths(client, path):
+    assert client.get(path).status == 404
+
+
+def test_websockets_are_not_spoken(client):
+    upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+    answer = client.get("/", headers={**upgrade, "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="})
+    assert answer.status == 200
+
+
+def test_what_is_not_http_at_all(client):
+    with socket.create_connection((client.place.hostname, client.place.port), 10) as connection:
+        connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
 def test_image(client, rng):
     image = rng.integers(0, 256, (30, 50), np.uint8)
     answer = client.post("/api/image", content=png(image)).json()
@@ -134,6 +151,7 @@ def test_large_images_are_reduced(client):
     [
         ("image", b"", 415, "expected a PNG, JPEG, WebP or BMP image"),
         ("image", b"GIF89a", 415, "expected a PNG"),
+        ("image", b"RIFF....AVI ....", 415, "expected a PNG"),
         ("image", b"<svg onload='x'/>", 415, "expected a PNG"),
         ("image", png(np.zeros((9, 9), np.uint8))[:-20], 400, "this image: truncated"),
         ("image", b"BM" + b"\xff" * 60, 400, "this image: "),

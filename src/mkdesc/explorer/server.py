@@ -20,12 +20,13 @@ from mkdesc.explorer.uploads import (
 )
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["create_app", "is_loopback", "open_socket", "serve"]
+__all__ = ["create_app", "is_loopback", "make_server", "open_socket", "serve"]
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -164,6 +165,13 @@ def _upload(read: Callable[[bytes], Any], limit: int) -> Callable[[Request], Any
     return endpoint
 
 
+def make_server(app: Starlette) -> uvicorn.Server:
+    """A server of the application, quiet, that speaks plain HTTP alone."""
+    import uvicorn
+
+    return uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", limit_concurrency=64))
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches a server at this address.
 
@@ -199,7 +207,7 @@ def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
     """
     try:
         import starlette  # noqa: F401
-        import uvicorn
+        import uvicorn  # noqa: F401
     except ImportError:
         raise ImportError("the explorer needs: pip install 'mkdesc[explore]'") from None
     with open_socket(host, port) as listening:
@@ -212,8 +220,7 @@ def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         app = create_app(not is_loopback(host), ready)
-        config = uvicorn.Config(app, log_level="warning", limit_concurrency=64)
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            make_server(app).run(sockets=[listening])
         except KeyboardInterrupt:  # uvicorn hands on what ended it
             print("explorer ended")

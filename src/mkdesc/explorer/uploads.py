@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ MAX_PIXELS = 50_000_000
 MAX_SIDE = 1024
 
 #: How files of the types that are taken begin.
-_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"BM")
+_IMAGES = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|RIFF....WEBP|BM", re.DOTALL)
 #: Whitenings of the files in the layout of kornia/mkd, which hold several.
 _KORNIA_METHODS = ("lw", "pca", "pcawt", "pcaws")
 
@@ -35,7 +36,7 @@ class UnsupportedType(ValueError):
 
 def read_image(data: bytes) -> dict[str, Any]:
     """A gray image for the page, no larger than 1024 px, of the bytes of a file."""
-    if not data.startswith(_IMAGES):
+    if not _IMAGES.match(data):
         raise UnsupportedType("expected a PNG, JPEG, WebP or BMP image")
     image = _through_file(data, "image", lambda path: read_gray(path, MAX_PIXELS))
     longest = max(image.shape)

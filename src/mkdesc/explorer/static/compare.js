@@ -9,6 +9,7 @@ import {
   $,
   LABELS,
   alias,
+  complain,
   data,
   forget,
   memo,
@@ -29,11 +30,11 @@ export function beginPatches() {
   setTimeout(() => describeOthers(Object.keys(data.named), data.patches), 1000);
 }
 
-/** Cut squares from another photo; those of the one before are gone with it. */
+/** Cut squares from another photo, those that are shown too. */
 export function changePhotograph(image) {
   for (const name of sources.keys()) if (name.startsWith("photo@")) sources.delete(name);
   photograph = image;
-  forget("patch selects");
+  forget("patch a", "patch b", "comparison", "choices", "patch selects");
 }
 
 /** Take a small square image as a patch. */
@@ -54,6 +55,7 @@ function sourceOf(slot) {
       const [x, y, side] = numbers;
       sources.set(name, cutSource(photograph, { x, y, side }));
     } else {
+      if (name) complain(`Patch ${slot.toUpperCase()}: ${name} is not here; it may come from a file.`);
       state[slot] = sources.has("eye") ? "eye" : "corner";
     }
   }

@@ -79,7 +79,7 @@ async function send(where, file) {
 async function openImage(file) {
   const image = served ? decodeGray(await send("api/image", file)) : await readLocalImage(file);
   if (image.width === image.height && image.width <= 128) {
-    const name = file.name.slice(0, 60);
+    const name = `file ${file.name.slice(0, 60)}`;
     addPatch(name, image);
     update({ [chosenSlot()]: name });
   } else {

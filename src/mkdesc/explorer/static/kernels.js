@@ -39,14 +39,16 @@ const MOST_FREQUENCIES = 12;
  * wrong.
  */
 export function parseParametrization(text, data) {
-  let rest = data.named[text.trim()] ?? text;
+  let rest = named(text, data) ?? text;
   let preparation = "paper";
   if (rest.includes(":")) {
     [preparation, rest] = rest.split(":", 2).map((part) => part.trim());
-    if (!(preparation in data.preparations)) throw new Error(`unknown preparation ${preparation}`);
+    if (!Object.hasOwn(data.preparations, preparation)) {
+      throw new Error(`unknown preparation ${preparation}`);
+    }
   }
   const parts = rest.split(/\+(?![^(]*\))/).flatMap((part) => {
-    const known = data.named[part.trim()];
+    const known = named(part, data);
     if (!known) return [part.split("*").map((factor) => parseFactor(factor, data))];
     const inner = parseParametrization(known, data);
     if (inner.preparation !== preparation) throw new Error(`${part.trim()} cannot be added here`);
@@ -57,12 +59,17 @@ export function parseParametrization(text, data) {
   return parametrization;
 }
 
+/** The text that a name stands for, if it is one. */
+function named(name, data) {
+  return Object.hasOwn(data.named, name.trim()) ? data.named[name.trim()] : undefined;
+}
+
 function parseFactor(text, data) {
   const [, name, inside] = KERNEL.exec(text) ?? [];
   const numbers = inside === undefined ? [] : inside.split(",").map(Number);
   if (name === "shape" && numbers.length === 0) return { name };
   if (name === "intensity" && (inside === "1" || inside === "2")) return { name, n: numbers[0] };
-  const known = name in data.attributes || ANGULAR.includes(name);
+  const known = Object.hasOwn(data.attributes, name ?? "") || ANGULAR.includes(name);
   const [kappa, n] = numbers;
   if (!known || numbers.length !== 2) throw new Error(`cannot read ${text.trim() || "nothing"}`);
   if (!(kappa > 0 && kappa <= 1000)) throw new Error(`${name}: kappa must be in (0, 1000]`);

@@ -52,15 +52,17 @@ export function defaultState() {
 export function readState(hash) {
   const state = defaultState();
   for (const [name, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
-    if (name in NUMBERS) {
+    if (Object.hasOwn(NUMBERS, name)) {
       const [, low, high] = NUMBERS[name];
       const number = value.trim() === "" ? NaN : Number(value);
       if (Number.isFinite(number)) state[name] = Math.min(Math.max(number, low), high);
-    } else if (name in TEXTS && value.length <= 500) {
+    } else if (Object.hasOwn(TEXTS, name) && value.length <= 500) {
       state[name] = value;
     }
   }
-  for (const name of ["ps", "qs"]) if (!(state[name] in SHAPES)) state[name] = TEXTS[name];
+  for (const name of ["ps", "qs"]) {
+    if (!Object.hasOwn(SHAPES, state[name])) state[name] = TEXTS[name];
+  }
   return state;
 }
 
