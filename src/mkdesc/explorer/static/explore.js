@@ -24,6 +24,7 @@ import { addPatch, beginPatches, changePhotograph, patchOf, showPatches } from "
 
 let photo;
 let served;
+let comparing = 0;
 
 /** The parametrization of the state; one that makes no sense is explained and the last one kept. */
 function readParametrization() {
@@ -47,13 +48,17 @@ function checkWhitening() {
 }
 
 function show() {
+  const before = memo.kernel?.key;
   const parametrization = piece("kernel", [state.k], readParametrization);
   checkWhitening();
   showLesson();
   showChoices(parametrization);
   showMap(parametrization);
   showKernels(parametrization);
-  showPatches();
+  // While a kernel's slider moves, its curve and map come first; the patches follow at rest.
+  clearTimeout(comparing);
+  if (before && before !== memo.kernel.key) comparing = setTimeout(showPatches, 100);
+  else showPatches();
   document.body.dataset.ready = "true";
 }
 
