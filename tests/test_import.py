@@ -14,6 +14,9 @@ HEAVY = (
     "safetensors",
     "pycolmap",
     "h5py",
+    "plotly",
+    "starlette",
+    "uvicorn",
 )
 
 

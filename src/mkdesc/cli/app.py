@@ -12,6 +12,7 @@ from mkdesc.cli import (
     datasets,
     describe,
     evaluate,
+    explore,
     export,
     features,
     figures,
@@ -44,6 +45,7 @@ app.command("compare")(compare.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("make-hpatches")(make_hpatches.command)
 app.add_typer(export.app, name="export")
+app.command("explore")(explore.command)
 app.command("inspect")(inspect.command)
 app.command("figures")(figures.command)
 app.command("info")(info.command)

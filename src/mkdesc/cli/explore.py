@@ -1,0 +1,36 @@
+"""``mkdesc explore``: kernels, patch maps and patches in the browser."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["command"]
+
+
+def command(
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write the page to one file; serve nothing."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at; 0: a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+) -> None:
+    """Play with kernels, patch maps and two patches, in the browser."""
+    if export is not None:
+        from mkdesc.explorer.page import export_page
+
+        if export.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--export: expected a name ending in .html, got {export.name}")
+        export_page(export)
+        print(f"written: {export}")
+        return
+    from mkdesc.explorer.server import is_loopback, serve
+
+    if not is_loopback(host):
+        warnings.warn(f"--host {host}: everyone who reaches this machine can use it", stacklevel=1)
+    serve(host, port, browser)

@@ -1,0 +1,114 @@
+"""What the page knows: kernels, whitenings, patches, as JSON with arrays in base64."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mkdesc
+from mkdesc.descriptor import MKD
+from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
+from mkdesc.models import bundled_models, load_model
+from mkdesc.parametrization import NAMED, SPATIAL, as_parametrization
+from mkdesc.pixelfeatures import SHAPE_EPSILON
+from mkdesc.preparation import PREPARATIONS
+from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
+from mkdesc.whitening import Whitening
+
+__all__ = [
+    "MAX_IMAGE_BYTES",
+    "MAX_MODEL_BYTES",
+    "MOST_DIMS",
+    "encode_gray",
+    "encode_model",
+    "page_data",
+]
+
+#: Files that are taken, at most.
+MAX_IMAGE_BYTES = 20_000_000
+MAX_MODEL_BYTES = 8_000_000
+
+
+#: Longest raw descriptor that the page computes without lagging.
+MOST_DIMS = 2500
+
+
+def page_data() -> dict[str, Any]:
+    """All that the page needs besides its own files.
+
+    >>> sorted(page_data()["preparations"])
+    ['paper', 'standard']
+    """
+    named = {name: str(kernels) for name, kernels in NAMED.items()}
+    named["polar+cartesian"] = str(as_parametrization("polar+cartesian"))
+    models = [encode_model(name, load_whitening(name), "linear") for name in bundled_whitenings()]
+    for name in bundled_models():
+        mkd = load_model(name)
+        if mkd.patch_size == PATCH_SIZE:
+            models.append(encode_model(name, mkd, "model"))
+    photo = sample_photo()
+    return {
+        "version": mkdesc.__version__,
+        "patch_size": PATCH_SIZE,
+        "source_size": SOURCE_SIZE,
+        "most_bytes": {"image": MAX_IMAGE_BYTES, "model": MAX_MODEL_BYTES},
+        "most_dims": MOST_DIMS,
+        "attributes": SPATIAL,
+        "shape_epsilon": SHAPE_EPSILON,
+        "preparations": {name: asdict(value) for name, value in PREPARATIONS.items()},
+        "named": named,
+        "models": models,
+        "patches": [
+            {"name": name, "label": label, **encode_gray(pixels)}
+            for name, (label, pixels) in bundled_patches(photo).items()
+        ],
+        "photo": None if photo is None else encode_gray(photo),
+    }
+
+
+def encode_model(name: str, mkd: MKD, kind: str) -> dict[str, Any]:
+    """A whitening for the page; ValueError if it is not one that the page can show.
+
+    ``kind`` says where it comes from: ``"linear"`` (for patch maps), ``"model"`` or ``"file"``.
+    """
+    parametrization = as_parametrization(mkd.parametrization)
+    if mkd.patch_size != PATCH_SIZE:
+        raise ValueError(
+            f"{name}: expected a model of {PATCH_SIZE}-px patches, got one of {mkd.patch_size} px"
+        )
+    if parametrization.dims > MOST_DIMS:
+        raise ValueError(
+            f"{name}: expected at most {MOST_DIMS} raw numbers, got {parametrization.dims}"
+        )
+    if not isinstance(mkd.whitening, Whitening):
+        raise ValueError(f"{name}: this model has no whitening")
+    projection = mkd.whitening.learned(parametrization.dims)
+    return {
+        "name": name,
+        "kind": kind,
+        "parametrization": str(parametrization),
+        "method": mkd.whitening.method,
+        "dims": projection.matrix.shape[1],
+        "power": projection.power,
+        "square_root": projection.square_root,
+        "mean": _encode(projection.mean, "<f4"),
+        "matrix": _encode(projection.matrix, "<f4"),
+    }
+
+
+def encode_gray(image: NDArray[np.uint8]) -> dict[str, Any]:
+    """A gray image (H, W).
+
+    >>> encode_gray(np.zeros((1, 3), np.uint8))
+    {'width': 3, 'height': 1, 'pixels': 'AAAA'}
+    """
+    height, width = image.shape
+    return {"width": width, "height": height, "pixels": _encode(image, "u1")}
+
+
+def _encode(array: NDArray[Any], dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, dtype).tobytes()).decode()

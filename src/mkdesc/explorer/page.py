@@ -1,0 +1,101 @@
+"""Building the page: its files, and all of it in a single one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from importlib.resources import files
+from typing import Any
+
+from mkdesc.explorer.data import page_data
+from mkdesc.files import atomic_path
+
+__all__ = ["MODULES", "data_json", "export_page", "plotly_js", "static_text"]
+
+#: The page's JavaScript modules, each after those that it imports.
+MODULES = (
+    "kernels.js",
+    "patches.js",
+    "state.js",
+    "views.js",
+    "photo.js",
+    "composer.js",
+    "store.js",
+    "pixel.js",
+    "compare.js",
+    "explore.js",
+)
+
+_IMPORT = re.compile(r"^import\s[^;]*?from \"\./[\w.]+\";\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const |let |function |async function |class )", re.MULTILINE)
+
+
+def static_text(name: str) -> str:
+    """The text of one of the page's files."""
+    return (files("mkdesc.explorer") / "static" / name).read_text(encoding="utf-8")
+
+
+def plotly_js() -> str:
+    """The plotting library, from the installed package."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise ImportError("the explorer needs plotly: pip install 'mkdesc[explore]'") from None
+    text: str = get_plotlyjs()
+    return text
+
+
+def data_json() -> str:
+    """The page's data as JSON, safe inside a ``script`` element."""
+    return to_json(page_data())
+
+
+def to_json(value: Any) -> str:
+    r"""Compact JSON without '<', which could end a ``script`` element.
+
+    >>> to_json({"a": "</script>"})
+    '{"a":"\\u003c/script>"}'
+    """
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def bundle(modules: dict[str, str]) -> str:
+    """Modules that import one another, in this order, as one script of a single scope.
+
+    >>> bundle({"a.js": "export const one = 1;", "b.js": "export class Two {}"}).split(chr(10))
+    ['const one = 1;', 'class Two {}']
+    """
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in modules.values())
+
+
+def _as_script(text: str) -> str:
+    """JavaScript that an HTML parser reads to its end; the meaning stays."""
+    return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\!--")
+
+
+def single_page() -> str:
+    """The whole page in one text that needs no server."""
+    modules = bundle({name: static_text(name) for name in MODULES})
+    parts = {
+        '<link rel="stylesheet" href="style.css">': f"<style>\n{static_text('style.css')}</style>",
+        '<script src="plotly.js" defer></script>': f"<script>{_as_script(plotly_js())}</script>",
+        '<script type="module" src="explore.js"></script>': (
+            f'<script type="application/json" id="data">{data_json()}</script>\n'
+            f'<script type="module">\n{_as_script(modules)}</script>'
+        ),
+    }
+    page = static_text("index.html")
+    for reference, inlined in parts.items():
+        before, found, after = page.partition(reference)
+        if not found:
+            raise RuntimeError(f"index.html has no {reference}")
+        page = before + inlined + after
+    return page
+
+
+def export_page(path: str | os.PathLike[str]) -> None:
+    """Write the explorer as one HTML file that works from disk and from any static host."""
+    text = single_page()
+    with atomic_path(path) as partial:
+        partial.write_text(text, encoding="utf-8")

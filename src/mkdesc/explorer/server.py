@@ -1,0 +1,226 @@
+"""The explorer's server: the page, its data, and two small uploads; on this machine alone."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from mkdesc.explorer.data import MAX_IMAGE_BYTES, MAX_MODEL_BYTES
+from mkdesc.explorer.page import data_json, plotly_js, to_json
+from mkdesc.explorer.uploads import (
+    UnsupportedType,
+    read_image,
+    read_models,
+)
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["create_app", "is_loopback", "make_server", "open_socket", "serve"]
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+#: The page loads nothing from elsewhere and runs no script but its own files. Plotly sets styles.
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Guard:
+    """Refuses requests that a page of another site caused, and adds headers to every answer.
+
+    A name of another site that resolves to this machine (DNS rebinding) shows in ``Host``, a
+    request sent by another site's page in ``Origin``.
+    """
+
+    def __init__(self, app: ASGIApp, any_host: bool) -> None:
+        self.app = app
+        self.any_host = any_host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it here."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = message.get("headers", [])
+                added = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                if all(name != b"cache-control" for name, _ in present):
+                    added.append((b"cache-control", b"no-cache"))
+                message["headers"] = [*present, *added]
+            await send(message)
+
+        problem = self._problem(scope)
+        app = self.app if problem is None else _plain(*problem)
+        await app(scope, receive, send_with_headers)
+
+    def _problem(self, scope: Scope) -> tuple[str, int] | None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if not self.any_host and name.lower() not in LOOPBACK_NAMES:
+            return f"unknown host {host[:80]!r}: this explorer answers to localhost alone", 400
+        origin = headers.get(b"origin")
+        if origin is not None and origin != f"{scope['scheme']}://{host}":
+            return "requests from other sites are refused", 403
+        return None
+
+
+def _plain(text: str, status: int) -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(text + "\n", status)
+
+
+def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None) -> Starlette:
+    """The explorer as an ASGI application.
+
+    Parameters
+    ----------
+    any_host
+        Whether to answer under any name; otherwise under those of this machine only.
+    ready
+        Called once the server is up.
+    """
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.responses import Response
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+
+    # Made once and before anyone asks, so that no two requests make them at the same time.
+    data, plotly = data_json(), plotly_js()
+
+    def send_data(_: Request) -> Response:
+        return Response(data, media_type="application/json")
+
+    def send_plotly(_: Request) -> Response:  # large, and the same until the package is updated
+        headers = {"cache-control": "max-age=3600"}
+        return Response(plotly, media_type="text/javascript", headers=headers)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        ready()
+        yield
+
+    static = StaticFiles(directory=str(files("mkdesc.explorer") / "static"), html=True)
+    return Starlette(
+        routes=[
+            Route("/data.json", send_data),
+            Route("/plotly.js", send_plotly),
+            Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES), methods=["POST"]),
+            Route("/api/model", _upload(read_models, MAX_MODEL_BYTES), methods=["POST"]),
+            Mount("/", static),
+        ],
+        middleware=[Middleware(Guard, any_host=any_host)],
+        lifespan=lifespan,
+    )
+
+
+def _upload(read: Callable[[bytes], Any], limit: int) -> Callable[[Request], Any]:
+    """An endpoint that takes the bytes of a file and answers with JSON, or with one plain line."""
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import ClientDisconnect
+    from starlette.responses import Response
+
+    async def endpoint(request: Request) -> Response:
+        too_large = _plain(f"too large: at most {limit / 1e6:g} MB", 413)
+        said = request.headers.get("content-length", "0")
+        if said.isdecimal() and int(said) > limit:
+            return too_large
+        data = bytearray()
+        try:
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > limit:
+                    return too_large
+        except ClientDisconnect:
+            return _plain("the upload ended early", 400)
+        try:
+            result = await run_in_threadpool(read, bytes(data))
+        except UnsupportedType as error:
+            return _plain(str(error), 415)
+        except (ValueError, ImportError) as error:
+            return _plain(str(error), 400)
+        return Response(to_json(result), media_type="application/json")
+
+    return endpoint
+
+
+def make_server(app: Starlette) -> uvicorn.Server:
+    """A server of the application, quiet, that speaks plain HTTP alone."""
+    import uvicorn
+
+    return uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", limit_concurrency=64))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server at this address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one."""
+    if not 0 <= port <= 65535:
+        raise ValueError(f"--port: expected 0 to 65535, got {port}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ValueError(f"cannot listen at {host}, port {port}: {error.strerror}") from None
+
+
+def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
+    """Serve the explorer until Ctrl-C.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen; port 0: a free one.
+    browser
+        Whether to open the page in a browser.
+    """
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise ImportError("the explorer needs: pip install 'mkdesc[explore]'") from None
+    with open_socket(host, port) as listening:
+        name = f"[{host}]" if ":" in host else host
+        address = f"http://{name}:{listening.getsockname()[1]}/"
+
+        def ready() -> None:
+            print(f"explorer: {address}  (Ctrl-C ends it)", flush=True)
+            if browser:  # some browsers keep the caller until they are closed
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        app = create_app(not is_loopback(host), ready)
+        try:
+            make_server(app).run(sockets=[listening])
+        except KeyboardInterrupt:  # uvicorn hands on what ended it
+            print("explorer ended")

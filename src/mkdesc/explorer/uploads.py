@@ -1,0 +1,81 @@
+"""What people send to the explorer: an image or a model file, checked before it is believed."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.explorer.data import encode_gray, encode_model
+from mkdesc.files import read_safetensors
+from mkdesc.images.reading import opencv, read_gray
+from mkdesc.models import load_model
+
+__all__ = ["UnsupportedType", "read_image", "read_models"]
+
+#: Pixels of an image that is decoded, at most; and the longer side of what the page gets.
+MAX_PIXELS = 50_000_000
+MAX_SIDE = 1024
+
+#: How files of the types that are taken begin.
+_IMAGES = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|RIFF....WEBP|BM", re.DOTALL)
+#: Whitenings of the files in the layout of kornia/mkd, which hold several.
+_KORNIA_METHODS = ("lw", "pca", "pcawt", "pcaws")
+
+T = TypeVar("T")
+
+
+class UnsupportedType(ValueError):
+    """What came is no file of a type that is taken."""
+
+
+def read_image(data: bytes) -> dict[str, Any]:
+    """A gray image for the page, no larger than 1024 px, of the bytes of a file."""
+    if not _IMAGES.match(data):
+        raise UnsupportedType("expected a PNG, JPEG, WebP or BMP image")
+    image = _through_file(data, "image", lambda path: read_gray(path, MAX_PIXELS))
+    longest = max(image.shape)
+    if longest > MAX_SIDE:
+        cv2 = opencv()
+        width, height = (max(1, round(n * MAX_SIDE / longest)) for n in image.shape[::-1])
+        image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    gray: NDArray[np.uint8] = image
+    return encode_gray(gray)
+
+
+def read_models(data: bytes) -> list[dict[str, Any]]:
+    """The whitenings of a model file, for the page."""
+    return _through_file(data, "model", _load_all)
+
+
+def _load_all(path: Path) -> list[dict[str, Any]]:
+    tensors, metadata = read_safetensors(path)
+    if "mkdesc" in metadata:
+        return [encode_model("model", load_model(path), "file")]
+    sets = sorted({name.split(".")[0] for name in tensors if name.count(".") == 2})
+    if not sets:
+        load_model(path)  # says what is wrong
+    return [
+        encode_model(f"{name} {method}", load_model(path, name, method), "file")
+        for name in sets
+        for method in _KORNIA_METHODS
+    ]
+
+
+def _through_file(data: bytes, name: str, read: Callable[[Path], T]) -> T:
+    """Read bytes by a function of a path, in a temporary folder that is gone afterwards.
+
+    Errors name the upload instead of the path, which would mean nothing to whoever sent it.
+    """
+    with tempfile.TemporaryDirectory(prefix="mkdesc-explore-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        try:
+            return read(path)
+        except (ValueError, OSError) as error:
+            raise ValueError(str(error).replace(str(path), f"this {name}")) from None

@@ -1,0 +1,57 @@
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+
+COMMAND = [sys.executable, "-m", "mkdesc", "explore"]
+
+
+def run(*arguments, **options):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, **options)
+
+
+def test_export(tmp_path):
+    done = run("--export", "kernels.html", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "written: kernels.html\n"), done.stderr
+    assert (tmp_path / "kernels.html").read_text().startswith("<!doctype html>")
+
+
+def test_bad_arguments(tmp_path):
+    bad = {
+        "--export: expected a name ending in .html": ["--export", "kernels.pdf"],
+        "the folder nowhere does not exist": ["--export", "nowhere/kernels.html"],
+        "--port: expected 0 to 65535, got 99999": ["--no-browser", "--port", "99999"],
+        "cannot listen at nowhere.invalid": ["--no-browser", "--host", "nowhere.invalid"],
+    }
+    for message, arguments in bad.items():
+        done = run(*arguments, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"error: {message}" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_serving_until_ctrl_c():
+    child = subprocess.Popen(
+        [*COMMAND, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    address = re.search(r"http://127\.0\.0\.1:\d+/", child.stdout.readline())[0]
+    with urllib.request.urlopen(address) as answer:
+        assert b"See the kernels" in answer.read()
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=60)
+    assert (child.returncode, output, errors) == (0, "explorer ended\n", "")
+
+
+def test_listening_elsewhere_is_warned_of():
+    child = subprocess.Popen(
+        [*COMMAND, "--no-browser", "--host", "0.0.0.0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "http://0.0.0.0:" in child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert errors == "warning: --host 0.0.0.0: everyone who reaches this machine can use it\n"

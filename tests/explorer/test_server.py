@@ -1,0 +1,256 @@
+import base64
+import http.client
+import json
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import cv2
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc.explorer import uploads
+from mkdesc.explorer.server import is_loopback, open_socket
+from mkdesc.whitening import Projection
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    content: bytes
+
+    @property
+    def text(self):
+        return self.content.decode()
+
+    def json(self):
+        return json.loads(self.content)
+
+
+class Client:
+    """Sends requests as they are, malformed ones too."""
+
+    def __init__(self, address):
+        self.place = urlsplit(address)
+
+    def request(self, method, path, content=None, headers=None):
+        connection = http.client.HTTPConnection(self.place.hostname, self.place.port, timeout=30)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may answer before it read all
+            connection.request(method, path, content, headers or {})
+        answer = connection.getresponse()
+        got = Answer(answer.status, answer.headers, answer.read())
+        connection.close()
+        return got
+
+    def get(self, path, **options):
+        return self.request("GET", path, **options)
+
+    def post(self, path, **options):
+        return self.request("POST", path, **options)
+
+
+@pytest.fixture(scope="module")
+def client(address):
+    return Client(address)
+
+
+def png(image):
+    return cv2.imencode(".png", image)[1].tobytes()
+
+
+def test_the_page_and_all_it_needs(client):
+    assert "<h1>See the kernels</h1>" in client.get("/").text
+    for name in ("style.css", "explore.js", "kernels.js", "plotly.js", "data.json"):
+        answer = client.get(f"/{name}")
+        assert answer.status == 200
+        assert len(answer.content) > 1000
+    assert client.get("/plotly.js").headers["content-type"].startswith("text/javascript")
+
+
+def test_the_page_may_load_its_own_files_only(client):
+    policy = client.get("/").headers["content-security-policy"]
+    assert policy.startswith("default-src 'self';")
+    assert "script-src" not in policy  # default-src holds for scripts: no inline ones, no eval
+    assert "http" not in policy
+    assert "access-control-allow-origin" not in client.get("/data.json").headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "", "[::2]:80"])
+def test_other_names_of_this_machine_are_refused(client, host):
+    assert client.get("/", headers={"host": host}).status == 400
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1", "[::1]:9", "[::1]"])
+def test_loopback_names_are_not(client, host):
+    assert client.get("/", headers={"host": host}).status == 200
+
+
+def test_any_name_if_told_so(open_address):
+    assert Client(open_address).get("/", headers={"host": "lab.example"}).status == 200
+
+
+def test_other_sites_cannot_send_files(client):
+    answer = client.post("/api/image", content=b"", headers={"origin": "http://evil.example"})
+    assert answer.status == 403
+    own = {"origin": f"http://{client.place.netloc}"}
+    assert client.post("/api/image", content=b"", headers=own).status == 415
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/../pyproject.toml", 404),
+        ("GET", "/%2e%2e/server.py", 404),
+        ("GET", "/..%2fserver.py", 404),
+        ("GET", "/api/image", 404),
+        ("POST", "/data.json", 405),
+        ("POST", "/", 405),
+        ("NONSENSE", "/", 405),
+    ],
+)
+def test_malformed_requests(client, method, path, status):
+    assert client.request(method, path).status == status
+
+
+@pytest.mark.parametrize("path", ["/%00", "/" + "x" * 5000, "/%ff%fe", "//etc/passwd"])
+def test_strange_paths(client, path):
+    assert client.get(path).status == 404
+
+
+def test_websockets_are_not_spoken(client):
+    upgrade = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+    answer = client.get("/", headers={**upgrade, "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="})
+    assert answer.status == 200
+
+
+def test_what_is_not_http_at_all(client):
+    with socket.create_connection((client.place.hostname, client.place.port), 10) as connection:
+        connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_image(client, rng):
+    image = rng.integers(0, 256, (30, 50), np.uint8)
+    answer = client.post("/api/image", content=png(image)).json()
+    assert (answer["width"], answer["height"]) == (50, 30)
+    pixels = np.frombuffer(base64.b64decode(answer["pixels"]), np.uint8)
+    np.testing.assert_array_equal(pixels.reshape(30, 50), image)
+
+
+def test_large_images_are_reduced(client):
+    answer = client.post("/api/image", content=png(np.zeros((300, 3000), np.uint8))).json()
+    assert (answer["width"], answer["height"]) == (1024, 102)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "status", "message"),
+    [
+        ("image", b"", 415, "expected a PNG, JPEG, WebP or BMP image"),
+        ("image", b"GIF89a", 415, "expected a PNG"),
+        ("image", b"RIFF....AVI ....", 415, "expected a PNG"),
+        ("image", b"<svg onload='x'/>", 415, "expected a PNG"),
+        ("image", png(np.zeros((9, 9), np.uint8))[:-20], 400, "this image: truncated"),
+        ("image", b"BM" + b"\xff" * 60, 400, "this image: "),
+        ("model", b"", 400, "this model: not a safetensors file"),
+        ("model", b"\x80\x04.", 400, "this model: is a pickle"),
+        ("model", b"\xff" * 100, 400, "this model: not a safetensors file"),
+    ],
+)
+def test_bad_uploads(client, path, content, status, message):
+    answer = client.post(f"/api/{path}", content=content)
+    assert answer.status == status
+    assert answer.text.startswith(message)
+    assert answer.text.count("\n") == 1
+    assert answer.headers["content-type"].startswith("text/plain")
+
+
+def test_images_that_unfold_to_too_much(client):
+    bomb = bytearray(png(np.zeros((8, 8), np.uint8)))
+    bomb[16:24] = (60_000).to_bytes(4, "big") * 2
+    answer = client.post("/api/image", content=bytes(bomb))
+    assert answer.status == 400
+    assert "60000 x 60000 px" in answer.text
+
+
+def test_uploads_are_limited_in_size(client):
+    def pieces(total):  # of unknown length
+        for _ in range(total // 1_000_000):
+            yield b"\0" * 1_000_000
+
+    assert client.post("/api/model", content=pieces(9_000_000)).status == 413
+    promised = {"content-length": str(10**15)}
+    assert client.post("/api/image", headers=promised).status == 413
+
+
+def test_uploads_leave_nothing_behind(client, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen = []
+    read_gray = uploads.read_gray
+    monkeypatch.setattr(
+        uploads, "read_gray", lambda path, *rest: seen.append(path) or read_gray(path, *rest)
+    )
+    client.post("/api/image", content=png(rng.integers(0, 256, (9, 9), np.uint8)))
+    client.post("/api/image", content=b"BM" + b"\xff" * 60)
+    assert all(path.parent.parent == tmp_path for path in seen)
+    assert len(seen) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def save(path, parametrization="x(4,1)*theta(8,2)", patch_size=64):
+    mkd = mkdesc.MKD(parametrization, patch_size)
+    dims = mkdesc.as_parametrization(parametrization).dims
+    matrix = np.random.default_rng(0).normal(size=(dims, 3)).astype(np.float32)
+    mkd.whitening = mkdesc.Whitening("pca", dims=3)
+    mkd.whitening.projection_ = Projection(matrix[:, 0].copy(), matrix, square_root=True)
+    mkdesc.save_model(mkd, path)
+    return mkd.whitening.projection_
+
+
+def test_model(client, tmp_path):
+    projection = save(tmp_path / "m.safetensors")
+    answer = client.post("/api/model", content=(tmp_path / "m.safetensors").read_bytes()).json()
+    (model,) = answer
+    matrix = np.frombuffer(base64.b64decode(model["matrix"]), "<f4").reshape(15, 3)
+    np.testing.assert_array_equal(matrix, projection.matrix)
+    assert model["square_root"] is True
+    assert model["parametrization"] == "x(4,1)*theta(8,2)"
+
+
+def test_models_that_the_page_cannot_show(client, tmp_path):
+    file = tmp_path / "m.safetensors"
+    save(file, patch_size=32)
+    answer = client.post("/api/model", content=file.read_bytes())
+    assert (answer.status, answer.text) == (
+        400,
+        "model: expected a model of 64-px patches, got one of 32 px\n",
+    )
+    save(file, "x(8,12)*y(8,12)*theta(8,2)")
+    answer = client.post("/api/model", content=file.read_bytes())
+    assert answer.text == "model: expected at most 2500 raw numbers, got 3125\n"
+
+
+def test_published_models_hold_several(client, shared):
+    data = (shared / "golden" / "mkd-polar-64.safetensors").read_bytes()
+    models = client.post("/api/model", content=data).json()
+    assert {model["name"] for model in models} >= {"liberty lw", "liberty pca", "yosemite pcaws"}
+    assert json.dumps(models[0]["dims"]) == "128"
+
+
+def test_sockets():
+    with open_socket("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(ValueError, match=f"cannot listen at 127.0.0.1, port {port}: "):
+            open_socket("127.0.0.1", port)
+    with pytest.raises(ValueError, match="--port: expected 0 to 65535, got 70000"):
+        open_socket("127.0.0.1", 70000)
+    with pytest.raises(ValueError, match=r"cannot listen at nowhere\.invalid"):
+        open_socket("nowhere.invalid", 0)
+
+
+def test_loopback():
+    assert all(map(is_loopback, ("127.0.0.1", "::1", "localhost", "127.8.8.8")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.0.2", socket.gethostname())))
