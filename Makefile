@@ -36,8 +36,8 @@ models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32
 	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4
 	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64
-	$(LEARN) -o $(MODELS)/photo.safetensors --parametrization extended --ridge 1e-4 \
-		--patch-size 32 --side 24 --keypoints 1000
+	$(LEARN) -o $(MODELS)/photo.safetensors --parametrization extended-24 --ridge 1e-4 \
+		--patch-size 24 --side 24 --keypoints 1000
 	$(LEARN) -o $(WHITENINGS)/polar-pca.safetensors --parametrization polar --method pca --power 1
 	$(LEARN) -o $(WHITENINGS)/polar-lw.safetensors --parametrization polar --method lw --power 1
 	$(LEARN) -o $(WHITENINGS)/cartesian-lw.safetensors --parametrization cartesian --method lw --power 1

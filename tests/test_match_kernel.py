@@ -8,7 +8,7 @@ from mkdesc.parametrization import NAMED, as_parametrization
 from mkdesc.patchgrid import patch_grid
 
 SPECS = [
-    *(n for n in NAMED if n != "extended"),
+    *(n for n in NAMED if "extended" not in n),
     "polar+cartesian",
     "theta(3,2)*relative_theta(2,1)*x(1,1)",
     "rho(4,2)",

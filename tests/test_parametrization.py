@@ -23,6 +23,7 @@ def test_dimensions_of_the_paper():
         "polar-absolute": 175,
         "cartesian-relative": 63,
         "extended": 575,
+        "extended-24": 575,
     }
 
 

@@ -46,12 +46,13 @@ from mkdesc.pixelfeatures import (
     registered_feature,
     shape_features,
 )
-from mkdesc.preparation import PAPER, PREPARATIONS, STANDARD, Preparation
+from mkdesc.preparation import PAPER, PREPARATIONS, STANDARD, STANDARD_24, Preparation
 
 __all__ = [
     "CARTESIAN",
     "CARTESIAN_RELATIVE",
     "EXTENDED",
+    "EXTENDED_24",
     "NAMED",
     "POLAR",
     "POLAR_ABSOLUTE",
@@ -310,6 +311,9 @@ EXTENDED = (
     + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(1), theta=VonMises(8, 2))
 )
 
+#: The same on smaller patches.
+EXTENDED_24 = Parametrization(EXTENDED.parts, STANDARD_24)
+
 #: Names that :func:`as_parametrization` understands.
 NAMED = {
     "polar": POLAR,
@@ -317,6 +321,7 @@ NAMED = {
     "polar-absolute": POLAR_ABSOLUTE,
     "cartesian-relative": CARTESIAN_RELATIVE,
     "extended": EXTENDED,
+    "extended-24": EXTENDED_24,
 }
 
 _KERNEL = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PAPER", "PREPARATIONS", "STANDARD", "Preparation"]
+__all__ = ["PAPER", "PREPARATIONS", "STANDARD", "STANDARD_24", "Preparation"]
 
 Array = NDArray[np.float64]
 
@@ -159,5 +159,7 @@ STANDARD = Preparation(
     window=False,
     joint=True,
 )
+#: The same on 24 px: two thirds of the time, a little less accurate.
+STANDARD_24 = replace(STANDARD, name="standard-24", side=24, sigma=1.125)
 
-PREPARATIONS = {preparation.name: preparation for preparation in (PAPER, STANDARD)}
+PREPARATIONS = {preparation.name: preparation for preparation in (PAPER, STANDARD, STANDARD_24)}

@@ -11,9 +11,10 @@ from hypothesis.extra import numpy as hnp
 
 from mkdesc import MKD
 from mkdesc.parametrization import NAMED
+from mkdesc.patches import resize_patches
 
 SPECS = [
-    *(name for name in NAMED if name != "extended"),
+    *(name for name in NAMED if "extended" not in name),
     "polar+cartesian",
     "theta(3,2)*relative_theta(2,1)*x(1,1)",
     "relative_theta(8,6)",
@@ -70,6 +71,20 @@ def test_backends_agree_beyond_the_paper(rng, size, spec, dtype):
     reference, cpu = both(patches, spec)
     np.testing.assert_allclose(cpu, reference, atol=1e-4)
     assert np.isfinite(cpu).all()
+
+
+@pytest.mark.parametrize("size", [24, 48])
+def test_backends_agree_on_smaller_patches(rng, size):
+    reference, cpu = both(rng.integers(0, 256, (5, size, size), np.uint8), "extended-24")
+    np.testing.assert_allclose(cpu, reference, atol=1e-4)
+
+
+def test_smaller_patches_look_much_the_same(shared):
+    """The 24-px descriptor of a patch is near the 32-px one: sigma follows the size."""
+    patches = np.load(shared / "golden/mkd_pytorch_64px.npz")["patches"][:40]
+    a = MKD("extended").transform(patches)
+    b = MKD("extended-24", patch_size=48).transform(resize_patches(patches, 48))
+    assert np.median(np.einsum("ij,ij->i", a, b)) > 0.98
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpu"])

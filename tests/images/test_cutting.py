@@ -197,3 +197,21 @@ def test_no_frames_give_no_patches():
 def test_bad_input_is_named(image, keywords, message):
     with pytest.raises(ValueError, match=message):
         cut_patches(image, [[4, 4, 1, 0]], **keywords)
+
+
+@pytest.mark.parametrize("interpolation", ["cubic", "linear"])
+def test_interpolation_between_pixels(rng, interpolation):
+    """On a ramp both are exact; on noise half-way between two pixels linear is their mean."""
+    ramp = np.add.outer(2.0 * np.arange(40), np.arange(40)).astype(np.float32)
+    frame = [[[4, 0, 15.3], [0, 4, 18.7]]]
+    found = cut_patches(ramp, frame, 16, interpolation=interpolation)[0]
+    at = (np.arange(16) + 0.5) / 16 * 8 - 4
+    np.testing.assert_allclose(found, np.add.outer(2 * (at + 18.7), at + 15.3), atol=1e-4)
+    noise = rng.random((20, 20)).astype(np.float32)
+    middle = cut_patches(noise, [[[0.5, 0, 7.5], [0, 0.5, 9]]], 1, interpolation=interpolation)
+    assert (abs(middle.item() - noise[9, 7:9].mean()) < 1e-6) == (interpolation == "linear")
+
+
+def test_unknown_interpolation_is_refused():
+    with pytest.raises(ValueError, match="interpolation: expected 'cubic' or 'linear', got 3"):
+        cut_patches(np.zeros((9, 9)), [[4, 4, 1, 0]], interpolation=3)

@@ -57,7 +57,7 @@ def test_it_is_detection_cutting_and_describing(image):
     keypoints, descriptors = features.detectAndCompute(image, None)
     strongest = sorted(cv2.SIFT_create().detect(image, None), key=lambda k: -k.response)[:50]
     assert [k.response for k in keypoints] == [k.response for k in strongest]
-    expected = mkdesc.describe(cut_patches(image, keypoints, 64, SIDE))
+    expected = mkdesc.describe(cut_patches(image, keypoints, 64, SIDE, interpolation="linear"))
     np.testing.assert_array_equal(descriptors, expected)
     kept, again = features.compute(image, keypoints[::-1])
     assert kept == keypoints[::-1]

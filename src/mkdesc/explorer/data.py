@@ -43,7 +43,12 @@ def page_data() -> dict[str, Any]:
     >>> sorted(page_data()["preparations"])
     ['paper', 'standard']
     """
-    named = {name: str(kernels) for name, kernels in NAMED.items()}
+    fitting = {
+        name: asdict(one)
+        for name, one in PREPARATIONS.items()
+        if one.side is None or PATCH_SIZE % one.side == 0
+    }
+    named = {name: str(k) for name, k in NAMED.items() if k.preparation.name in fitting}
     named["polar+cartesian"] = str(as_parametrization("polar+cartesian"))
     models = [encode_model(name, load_whitening(name), "linear") for name in bundled_whitenings()]
     for name in bundled_models():
@@ -59,7 +64,7 @@ def page_data() -> dict[str, Any]:
         "most_dims": MOST_DIMS,
         "attributes": SPATIAL,
         "shape_epsilon": SHAPE_EPSILON,
-        "preparations": {name: asdict(value) for name, value in PREPARATIONS.items()},
+        "preparations": fitting,
         "named": named,
         "models": models,
         "patches": [

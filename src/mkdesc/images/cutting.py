@@ -23,6 +23,8 @@ BLOCK = 64
 #: Samples per pixel along one axis, at most: beyond it a coarser level is taken.
 MOST_SAMPLES = 4
 
+INTERPOLATIONS = ("cubic", "linear")
+
 _compiling = threading.Lock()
 
 
@@ -50,6 +52,7 @@ def _compile_for(dtype: str) -> Callable[..., None]:
         array(i64, 2),
         array(types.float64, 3),
         array(i64, 2),
+        types.boolean,
         f32,
         types.Array(numba.from_dtype(np.dtype(dtype)), 3, "C"),
     )
@@ -73,6 +76,7 @@ def cut_patches(
     patch_size: int = 64,
     side: float = SIDE,
     *,
+    interpolation: str = "cubic",
     rgb: bool = False,
     n_threads: int | None = None,
 ) -> NDArray[Any]:
@@ -89,6 +93,9 @@ def cut_patches(
         Side W of the patches in pixels.
     side
         Side of the square in units of sigma, for keypoints and points.
+    interpolation
+        For patches finer than the image: ``"cubic"`` or ``"linear"``, which is faster and all
+        that descriptors need, because they smooth patches first.
     rgb
         Whether red is the first of the colours; OpenCV's own order has blue first.
     n_threads
@@ -101,8 +108,8 @@ def cut_patches(
 
     Notes
     -----
-    Patches finer than the image are interpolated by Catmull-Rom splines. Coarser ones are taken
-    from that level of a pyramid (binomial filter, factors of two) on which a pixel of the patch
+    Patches finer than the image are interpolated; cubic: by Catmull-Rom splines. Coarser ones are
+    taken from that level of a pyramid (binomial filter, factors of two) on which their pixel
     is one to two pixels long in the direction in which it is shorter, and each pixel is the mean
     of up to 4 x 4 bilinear samples, as many along either axis as it takes to leave no gap. A
     slanted frame therefore is neither blurred along its short axis nor aliased along the long
@@ -122,18 +129,21 @@ def cut_patches(
     threads = available_threads() if n_threads is None else n_threads
     if not isinstance(threads, (int, np.integer)) or threads < 1:
         raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
+    if interpolation not in INTERPOLATIONS:
+        expected = " or ".join(map(repr, INTERPOLATIONS))
+        raise ValueError(f"interpolation: expected {expected}, got {interpolation!r}")
     gray = as_gray(image, rgb)
     placed, chosen = _choose(to_frames(frames, side), int(patch_size), gray.shape)
     limit = np.float32(0 if gray.dtype.kind == "f" else np.iinfo(gray.dtype).max)
     dtype = "uint8" if gray.dtype == np.uint8 else "float32"
     out = np.empty((len(placed), patch_size, patch_size), dtype)
     if len(placed):
-        pyramid = _build_pyramid(gray, set(chosen[:, 0].tolist()))
+        pyramid = _build_pyramid(gray, int(chosen[:, 0].max()))
         cut = compile_for(dtype)
 
         def run(start: int) -> None:
             part = slice(start, start + BLOCK)
-            cut(*pyramid, placed[part], chosen[part], limit, out[part])
+            cut(*pyramid, placed[part], chosen[part], interpolation == "cubic", limit, out[part])
 
         starts = range(0, len(placed), BLOCK)
         if threads == 1 or len(starts) < 2:
@@ -174,23 +184,29 @@ def _choose(
     return placed, np.column_stack([level, samples]).astype(np.int64)
 
 
-def _build_pyramid(gray: NDArray[Any], needed: set[int]) -> Pyramid:
-    """The needed levels of the pyramid; pixel i of a level is pixel 2 i of the finer one."""
+def _build_pyramid(gray: NDArray[Any], last: int) -> Pyramid:
+    """The first levels of the pyramid; pixel i of a level is pixel 2 i of the finer one."""
     from mkdesc.images.cutting_numba import PAD
 
     cv2 = opencv()
-    image = gray.astype(np.float32)
-    padded: list[NDArray[np.float32]] = []
-    levels = np.zeros((max(needed) + 1, 4), np.int64)
-    end = 0
-    for index in range(max(needed) + 1):
-        if index:
-            image = cv2.pyrDown(image, borderType=cv2.BORDER_REPLICATE)
-        if index in needed:
-            # Positions end at the last pixel, and an interpolation there looks two further.
-            border = (PAD, PAD + 1, PAD, PAD + 1)
-            whole = cv2.copyMakeBorder(image, *border, cv2.BORDER_REPLICATE)
-            levels[index] = end, whole.shape[1], *image.shape
-            padded.append(whole.ravel())
-            end += whole.size
-    return Pyramid(np.concatenate(padded), levels)
+    shapes = [gray.shape]
+    while len(shapes) <= last:
+        shapes.append(tuple((n + 1) // 2 for n in shapes[-1]))
+    # Positions end at the last pixel, and an interpolation there looks two further.
+    before, after = PAD, PAD + 1
+    levels = np.zeros((len(shapes), 4), np.int64)
+    ends = np.cumsum([0, *((h + before + after) * (w + before + after) for h, w in shapes)])
+    pixels = np.empty(ends[-1], np.float32)
+    finer = gray
+    for index, (height, width) in enumerate(shapes):
+        stride = width + before + after
+        whole = pixels[ends[index] : ends[index + 1]].reshape(-1, stride)
+        inner = whole[before:-after, before:-after]
+        inner[:] = finer if index == 0 else cv2.pyrDown(finer, borderType=cv2.BORDER_REPLICATE)
+        whole[before:-after, :before] = inner[:, :1]
+        whole[before:-after, -after:] = inner[:, -1:]
+        whole[:before] = whole[before]
+        whole[-after:] = whole[-after - 1]
+        levels[index] = ends[index], stride, height, width
+        finer = inner
+    return Pyramid(pixels, levels)

@@ -73,7 +73,7 @@ def cubic(pixels, stride, base, fx, fy, size, total):
         total[j] += e * w + f * x + g * y + h * z
 
 
-def cut_block(pixels, levels, frames, chosen, limit, out):
+def cut_block(pixels, levels, frames, chosen, smooth, limit, out):
     """Resample patches into ``out`` (N, W, W).
 
     Parameters
@@ -86,6 +86,8 @@ def cut_block(pixels, levels, frames, chosen, limit, out):
         From pixel indices (column, row, 1) of the patch to pixels of the level.
     chosen : (N, 3) int64
         Of each frame: its level, and the number of samples per pixel along x and y.
+    smooth : bool
+        Whether single samples are interpolated by splines, and not linearly.
     limit : float32
         Values are rounded and kept in 0..limit; or left alone, if it is 0.
     """
@@ -104,7 +106,7 @@ def cut_block(pixels, levels, frames, chosen, limit, out):
                 y = row + (m + 0.5) / ny - 0.5
                 for n in range(nx):
                     locate(frames, k, y, (n + 0.5) / nx - 0.5, size, level, base, fx, fy)
-                    if nx * ny == 1:
+                    if smooth and nx * ny == 1:
                         cubic(pixels, stride, base, fx, fy, size, total)
                     else:
                         linear(pixels, stride, base, fx, fy, size, total)

@@ -20,7 +20,7 @@ from mkdesc.models import load_model
 __all__ = ["DEFAULT_MODEL", "OUTPUTS", "SIDE", "SIDES", "Features", "as_uint8"]
 
 #: The model that describes photographs: the extended descriptor, learned from squares as large
-#: as those that are cut here, for 32-px patches, which are faster to cut (docs/opencv.md).
+#: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).
 DEFAULT_MODEL = "photo"
 
 #: Side of a patch in units of sigma: the best for that model. SIFT looks at 12.
@@ -182,7 +182,10 @@ class Features:
         if self.upright and places.ndim == 2 and places.shape[1:] == (4,):
             places = places * [1, 1, 1, 0]
         size = int(self.mkd.patch_size)
-        patches = cut_patches(image, places, size, self.side, n_threads=self.mkd.n_threads)
+        threads = self.mkd.n_threads
+        patches = cut_patches(
+            image, places, size, self.side, interpolation="linear", n_threads=threads
+        )
         described = self.mkd.transform(patches)
         return described if self.output == "float32" else as_uint8(described)
 

@@ -101,5 +101,9 @@ def detect_keypoints(
     if where is not None and where.shape != gray.shape:
         raise ValueError(f"mask: expected the image's shape {gray.shape}, got {where.shape}")
     found = list(detector.detect(gray, where))
+    if max_keypoints is not None and len(found) > max_keypoints:  # sorting thousands takes long
+        strength = np.array([k.response for k in found])
+        enough = np.partition(strength, -max_keypoints)[-max_keypoints]
+        found = [found[i] for i in np.flatnonzero(strength >= enough)]
     found.sort(key=lambda k: (-k.response, k.pt, k.size, k.angle, k.octave))
     return found[:max_keypoints]

@@ -90,7 +90,7 @@ function checkParametrization({ preparation, parts }, data) {
     if (explicit + angular > 2) {
       throw new Error("at most two of intensity, shape and gradient angle in one product");
     }
-    if (explicit && preparation !== "standard") {
+    if (explicit && !data.preparations[preparation].standardise) {
       throw new Error("intensity and shape need the preparation 'standard'");
     }
   }
