@@ -2,7 +2,8 @@
 
 The photograph comes with matplotlib. The warp (turn, zoom, perspective, darkening, blur, noise) is
 known, so every match can be checked. The same SIFT keypoints are described by OpenCV's SIFT, by
-RootSIFT and by the bundled model. A picture goes to demo-output/matches.png.
+RootSIFT and by the bundled model. A picture goes to demo-output/matches.png, the two photographs
+beside it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def main() -> None:
         image, copy, xy[0][first[right]], xy[1][second[right]], f"mkdesc: {counted}"
     )
     OUTPUT.mkdir(exist_ok=True)
-    cv2.imwrite(str(OUTPUT / "matches.png"), picture)
+    for name, pixels in {"photo.png": image, "warped.png": copy, "matches.png": picture}.items():
+        cv2.imwrite(str(OUTPUT / name), pixels)
     print(f"picture of the right ones: {OUTPUT / 'matches.png'}")
 
 

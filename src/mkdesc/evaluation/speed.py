@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +59,7 @@ def textured_patches(n: int, size: int) -> NDArray[np.uint8]:
 def measure_speeds(
     contenders: Mapping[str, Contender], rounds: int = 7, progress: Progress | None = None
 ) -> dict[str, Speed]:
-    """Let all take turns for several rounds, after one that warms up.
+    """Let all take turns for several rounds, each in another order, after one that warms up.
 
     Parameters
     ----------
@@ -78,10 +79,13 @@ def measure_speeds(
     if rounds < 2:
         raise ValueError(f"rounds: expected at least 2, got {rounds}")
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    order = list(contenders)
+    chance = random.Random(0)
     for current in range(rounds + 1):
-        for name, (run, _) in contenders.items():
+        chance.shuffle(order)  # some leave threads behind that go on for a while
+        for name in order:
             start = time.perf_counter()
-            run()
+            contenders[name][0]()
             if current:
                 seconds[name].append(time.perf_counter() - start)
         if progress is not None:
