@@ -172,6 +172,16 @@ def test_unknown_models_are_named(tmp_path):
         read_card(tmp_path / "a.safetensors")
 
 
+def test_arrays_that_are_not_contiguous_are_saved_whole(tmp_path, mkd, patches):
+    found = mkd.whitening.projection_
+    spread = np.stack([found.mean, found.mean + 1], axis=1)[:, 0]
+    turned = np.asfortranarray(found.matrix)
+    mkd.whitening.projection_ = found._replace(mean=spread, matrix=turned)
+    save_model(mkd, tmp_path / "m.safetensors")
+    again = load_model(tmp_path / "m.safetensors").transform(patches)
+    np.testing.assert_allclose(again, mkd.transform(patches), atol=1e-6)
+
+
 def test_only_what_was_learned_is_saved(tmp_path, mkd):
     with pytest.raises(ValueError, match="expected a fitted Whitening"):
         save_model(MKD(), tmp_path / "m.safetensors")

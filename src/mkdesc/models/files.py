@@ -65,7 +65,10 @@ def save_model(
         raise ValueError(f"mkd.whitening: expected a fitted Whitening, got {whitening!r}")
     parametrization = as_parametrization(mkd.parametrization)
     projection = whitening.learned(parametrization.dims)
-    tensors = {"mean": projection.mean, "projection": np.ascontiguousarray(projection.matrix)}
+    tensors = {
+        "mean": np.ascontiguousarray(projection.mean),
+        "projection": np.ascontiguousarray(projection.matrix),
+    }
     params = whitening.get_params() | {"power": projection.power}
     card = Card(
         parametrization=str(parametrization),
