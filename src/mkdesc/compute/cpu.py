@@ -108,7 +108,7 @@ def describe(
     dims = parametrization.dims if projection is None else projection.matrix.shape[1]
     out = np.empty((len(patches), dims), np.float32)
     if projection is not None:
-        offset = projection.mean @ projection.matrix
+        offset = (projection.mean.astype(np.float64) @ projection.matrix).astype(np.float32)
         dims_in, dims_out = projection.matrix.shape
         # Zeros up to whole vectors, and to the four rows that are taken together.
         rows = np.ascontiguousarray(
