@@ -227,3 +227,15 @@ def test_int8_keeps_what_matters(shared):
     rounded /= np.linalg.norm(rounded, axis=1, keepdims=True)
     assert np.abs(rounded @ rounded.T - floats @ floats.T).max() < 0.01
     assert mkd.transform(np.empty((0, 64, 64))).shape == (0, 128)
+
+
+@pytest.mark.parametrize("size", [32, 96])
+def test_what_is_reduced_to_one_size_takes_all_multiples_of_it(rng, size):
+    patches = rng.integers(0, 256, (4, size, size), np.uint8)
+    expected = MKD("extended", patch_size=size).transform(patches)
+    np.testing.assert_array_equal(MKD("extended").transform(patches), expected)
+    np.testing.assert_array_equal(MKD("extended", resize=True).transform(patches), expected)
+    with pytest.raises(ValueError, match="expected 64 x 64 px"):
+        MKD("extended").transform(patches[:, 1:, 1:])
+    with pytest.raises(ValueError, match="expected 64 x 64 px"):
+        MKD().transform(patches)

@@ -145,7 +145,8 @@ class MKD(Estimator):
         parametrization, threads = self._checked()
         patches = as_patches(X)
         size = int(self.patch_size)
-        fits = patches.shape[-1] == size
+        side = parametrization.preparation.side  # to which all multiples of it are reduced
+        fits = patches.shape[-1] == size or (side is not None and patches.shape[-1] % side == 0)
         if not fits and not self.resize:
             raise ValueError(
                 f"patches: expected {size} x {size} px (patch_size), got {patches.shape[-1]} x "

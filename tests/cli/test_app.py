@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 
+import cv2
 import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc.models import read_card
 
 
 def run(*arguments, **options):
@@ -159,3 +161,29 @@ def test_nothing_to_learn_from(tmp_path, labelled, arguments, message):
     assert done.stderr.strip().splitlines()[-1].startswith(message)
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["train.npz"]
+
+
+def test_learn_as_another_model_was_learned(tmp_path, rng):
+    for i in range(3):
+        picture = cv2.GaussianBlur(rng.random((200, 260)), (0, 0), 2)
+        picture = cv2.normalize(picture, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
+        cv2.imwrite(str(tmp_path / f"{i}.png"), picture)
+    out = tmp_path / "m.safetensors"
+    few = ["--keypoints", "40", "--dims", "16"]
+    done = run("learn", "photos", tmp_path, "-o", out, "--like", "photo", *few)
+    assert done.returncode == 0, done.stderr
+    mine, photo = read_card(out), read_card("photo")
+    for name in ("parametrization", "patch_size", "method"):
+        assert getattr(mine, name) == getattr(photo, name)
+    assert mine.params == photo.params
+    assert mine.learned_from["side"] == photo.learned_from["side"] == 24
+    assert mine.dims == 16  # what is given counts
+
+
+def test_only_models_of_photographs_can_be_followed(tmp_path, labelled):
+    model = tmp_path / "m.safetensors"
+    done = run("learn", "patches", labelled, "-o", model, "--dims", "24", "--ridge", "1e-3")
+    assert done.returncode == 0, done.stderr
+    done = run("learn", "photos", tmp_path, "-o", "x.safetensors", "--like", model)
+    assert done.returncode == 2
+    assert "m.safetensors was not learned from photographs" in done.stderr

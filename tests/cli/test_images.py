@@ -57,6 +57,12 @@ def test_match_counts_and_draws(folder):
         (["features", "broken.jpg", "-o", "f"], "error: none of 1 images is usable; broken"),
         (["features", "a.png", "./a.png", "-o", "f"], "error: a.png and a.png: two images"),
         (["features", "a.png", "-o", "f", "--format", "xml"], "error: --format: expected"),
+        (["features", "a.png", "-o", "f.npz"], "error: --output: expected a folder, got f.npz"),
+        (["features", "a.png", "-o", "f.h5", "--format", "npz"], "error: --output: expected a fo"),
+        (
+            ["features", "a.png", "-o", "f.db", "--format", "hloc"],
+            "error: --output: expected a fi",
+        ),
         (["sfm", "empty", "-o", "f"], "error: empty: no images"),
     ],
 )
@@ -71,7 +77,8 @@ def test_bad_input_is_one_line(folder, arguments, message):
 @pytest.mark.parametrize(("kind", "out"), [("npz", "f"), ("hloc", "f.h5"), ("colmap", "f.db")])
 def test_features_go_on_past_bad_files_and_resume(folder, kind, out):
     pytest.importorskip({"hloc": "h5py", "colmap": "pycolmap"}.get(kind, "cv2"))
-    arguments = ["-o", out, "--format", kind, "--keypoints", "50"]
+    # The ending of the name says the format as well.
+    arguments = ["-o", out, *(["--format", kind] if kind == "colmap" else []), "--keypoints", "50"]
     done = run("features", "a.png", "broken.jpg", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "left out: broken.jpg: truncated" in done.stderr

@@ -163,3 +163,8 @@ def test_more_right_matches_than_rootsift_on_real_photographs(shared):
             made[name] += len(pairs)
     assert right["mkdesc"] > 1.05 * right["RootSIFT"]
     assert right["mkdesc"] / made["mkdesc"] > right["RootSIFT"] / made["RootSIFT"]
+
+
+def test_an_image_that_was_not_read():
+    with pytest.raises(ValueError, match="image: expected an array, got None"):
+        mkdesc.Features().detectAndCompute(None)

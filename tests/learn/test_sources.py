@@ -12,6 +12,7 @@ from mkdesc.learn import (
     learn_photos,
     learn_phototourism,
 )
+from mkdesc.learn.colmap import read_observations
 from mkdesc.learn.photos import Recipe
 from mkdesc.whitening import Whitening
 
@@ -116,6 +117,13 @@ def test_colmap(shared):
     assert report.points > 5000
     assert report.pairs > 50_000
     assert report.fpr95_learned < 10 < report.fpr95_raw
+
+
+def test_colmap_one_folder_deeper(shared, tmp_path):
+    pytest.importorskip("pycolmap")
+    sparse = shared / "data/multiview/lund-door/sparse"
+    (tmp_path / "0").symlink_to(sparse)
+    assert read_observations(tmp_path).keys() == read_observations(sparse).keys()
 
 
 def test_colmap_that_is_not(tmp_path):

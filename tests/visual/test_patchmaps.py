@@ -264,5 +264,5 @@ def test_an_unknown_whitening_lists_the_known_ones():
 def test_features_of_ones_own_have_no_maps(monkeypatch):
     monkeypatch.setattr("mkdesc.pixelfeatures._OWN", {})
     mkdesc.register_feature("mine", lambda q: q[..., None])
-    with pytest.raises(ValueError, match=r"parametrization: nothing is known of .* 'mine'"):
+    with pytest.raises(ValueError, match=r"parametrization: .* \('mine'\) have no patch maps"):
         mkdesc.patch_map((3, 3), "standard: x(1,1)*mine(1)")

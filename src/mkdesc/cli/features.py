@@ -16,6 +16,8 @@ from mkdesc.images.reading import MAX_PIXELS
 __all__ = ["command"]
 
 FORMATS = ("npz", "hloc", "colmap")
+#: What a name for the output says by its ending.
+SUFFIXES = {".h5": "hloc", ".hdf5": "hloc", ".db": "colmap"}
 
 
 def command(
@@ -27,9 +29,13 @@ def command(
         ),
     ],
     kind: Annotated[
-        str,
-        typer.Option("--format", help="npz: a file per image; hloc: HDF5; colmap: a database."),
-    ] = "npz",
+        str | None,
+        typer.Option(
+            "--format",
+            help="npz: a folder with a file per image; hloc: HDF5; colmap: a database. Default: "
+            "what the name of OUT says.",
+        ),
+    ] = None,
     keypoints: Keypoints = 4096,
     detector: Detector = "sift",
     model: Model = DEFAULT_MODEL,
@@ -42,8 +48,13 @@ def command(
     from mkdesc.images.batch import Settings, extract_features
     from mkdesc.images.reading import find_images
 
+    if kind is None:
+        kind = SUFFIXES.get(output.suffix, "npz")
     if kind not in FORMATS:
         raise ValueError(f"--format: expected one of {', '.join(FORMATS)}, got {kind!r}")
+    if SUFFIXES.get(output.suffix, kind) != kind or (kind == "npz" and output.suffix == ".npz"):
+        expected = "a folder" if kind == "npz" else f"a file for {kind}"
+        raise ValueError(f"--output: expected {expected}, got {output}")
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     found = find_images(images)
     store = _store(kind, found)

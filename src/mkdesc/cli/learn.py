@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from mkdesc.images.frames import SIDE
 from mkdesc.learn import sources
 from mkdesc.learn.learner import Learned
 from mkdesc.learn.photos import VIEWS, Recipe
+from mkdesc.models import read_card
 from mkdesc.whitening import Whitening
 
 __all__ = ["app"]
@@ -69,8 +70,17 @@ def _learn(
 
 @app.command("photos")
 def _photos(
+    context: typer.Context,
     photos: Annotated[Path, typer.Argument(help="Folder of photographs.")],
     output: Output,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Learn as this model was learned, but for options that are given: photo for "
+            "mkdesc match, features and sfm, extended for patches.",
+        ),
+    ] = None,
     parametrization: Kernels = PAPER,
     method: Method = "gda",
     dims: Dims = 128,
@@ -85,19 +95,59 @@ def _photos(
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
 ) -> None:
     """Learn from plain photographs: no labels, no reconstruction."""
+    chosen: dict[str, Any] = {
+        "parametrization": parametrization,
+        "method": method,
+        "dims": dims,
+        "ridge": ridge,
+        "power": power,
+        "patch_size": patch_size,
+        "side": side,
+        "views": views,
+    }
+    if like is not None:
+        known = _settings(like)
+        chosen |= {name: known[name] for name in known if _is_default(context, name)}
     recipe = Recipe(
-        views=tuple(views.split()),
+        views=tuple(chosen["views"].split()),
         keypoints_per_photo=keypoints,
-        patch_size=patch_size,
-        side=side,
+        patch_size=chosen["patch_size"],
+        side=chosen["side"],
+    )
+    whitening = Whitening(
+        chosen["method"], chosen["dims"], ridge=chosen["ridge"], power=chosen["power"]
     )
     _learn(
         lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed),
         "photos",
         output,
-        MKD(parametrization, patch_size),
-        Whitening(method, dims, ridge=ridge, power=power),
+        MKD(chosen["parametrization"], chosen["patch_size"]),
+        whitening,
     )
+
+
+def _settings(model: str) -> dict[str, Any]:
+    """How a model was learned from photographs, by the names of options."""
+    card = read_card(model)
+    learned = card.learned_from
+    if not {"side", "views"} <= learned.keys():
+        raise ValueError(f"--like: {model} was not learned from photographs")
+    return {
+        "parametrization": card.parametrization,
+        "method": card.method,
+        "dims": card.dims,
+        "ridge": card.params["ridge"],
+        "power": card.params["power"],
+        "patch_size": card.patch_size,
+        "side": learned["side"],
+        "views": learned["views"],
+    }
+
+
+def _is_default(context: typer.Context, name: str) -> bool:
+    """Whether an option was left at its default."""
+    source = context.get_parameter_source(name)
+    return source is None or source.name == "DEFAULT"
 
 
 @app.command("patches")

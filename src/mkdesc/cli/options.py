@@ -10,7 +10,9 @@ from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["Detector", "Keypoints", "MaxPixels", "Model", "Ratio", "Side", "Upright"]
 
-Detector = Annotated[str, typer.Option(help="sift, orb, gftt, fast, ...: OpenCV's detectors.")]
+Detector = Annotated[
+    str, typer.Option(help="sift, orb, gftt, fast, mser; akaze, kaze, brisk if OpenCV has them.")
+]
 Keypoints = Annotated[
     int, typer.Option(metavar="N", help="Keypoints per image, at most: the strongest.")
 ]

@@ -143,7 +143,7 @@ def run_speed(
                 name,
                 (
                     *sizes[name],
-                    round(speed.median),
+                    f"{speed.median:,.0f}",
                     f"{speed.low:,.0f} .. {speed.high:,.0f}",
                     speed.median / first,
                 ),

@@ -30,6 +30,8 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
     >>> as_gray(np.full((4, 6, 3), 200, np.uint8)).shape
     (4, 6)
     """
+    if image is None:
+        raise ValueError("image: expected an array, got None (cv2.imread gives it for bad files)")
     array = np.asarray(image)
     if array.dtype.name not in _TYPES:
         raise ValueError(f"image: expected {', '.join(_TYPES)}, got {array.dtype}")

@@ -39,9 +39,11 @@ def read_observations(model: str | Path) -> Observations:
     Parameters
     ----------
     model
-        Folder of a sparse model, text or binary.
+        Folder of a sparse model, text or binary, or the folder in which it is called ``0``.
     """
     folder = Path(model)
+    if (folder / "0").is_dir():  # where COLMAP and mkdesc sfm put the first, often the only one
+        folder = folder / "0"
     kinds = {suffix for suffix in (".txt", ".bin") if (folder / f"points3D{suffix}").is_file()}
     if not kinds:
         raise ValueError(

@@ -131,7 +131,7 @@ def learn_model(
     mkd
         The descriptor, without whitening; default: the paper's.
     whitening
-        What to learn; default: ``Whitening()``.
+        What to learn; default: ``Whitening("gda", power=0.75)``, as the bundled models have it.
     pairs
         Indices of matching patches; default: all pairs of equal labels.
 
@@ -153,7 +153,7 @@ def learn_model(
     start = time.perf_counter()
     mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
     mkd.set_params(whitening=None, output="float32")
-    whitening = Whitening() if whitening is None else whitening
+    whitening = Whitening("gda", power=0.75) if whitening is None else whitening
     whitening.check()
     with tempfile.TemporaryFile() as spool:
         labels, width = _describe_all(blocks, mkd, spool)

@@ -57,7 +57,7 @@ def learn_patches(
     mkd
         The descriptor, without whitening; default: the paper's, for patches of this size.
     whitening
-        What to learn; default: the paper's, ``Whitening("lw")``.
+        What to learn; default: ``Whitening("gda", power=0.75)``, as the bundled models have it.
     progress
         Called with the number of patches done and their number.
     """

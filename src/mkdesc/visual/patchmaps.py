@@ -95,7 +95,7 @@ def patch_map(
     whole = as_parametrization(parametrization)
     if whole.own:
         raise ValueError(
-            f"parametrization: nothing is known of pixels that look alike to {whole.own[0].name!r}"
+            f"parametrization: features of one's own ({whole.own[0].name!r}) have no patch maps"
         )
     if (
         isinstance(patch_size, bool)
