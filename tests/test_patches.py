@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import mkdesc
 from mkdesc.patches import as_patches, plain_block, resize_patches
 
 
@@ -48,3 +49,11 @@ def test_resizing_is_pillows(rng, old, new):
     patch = rng.random((old, old)).astype(np.float32)
     expected = Image.fromarray(patch).resize((new, new), Image.Resampling.BILINEAR)
     np.testing.assert_allclose(resize_patches(patch, new)[0], np.asarray(expected), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [">u2", ">f4", ">f8"])
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_the_order_of_bytes_does_not_matter(rng, dtype, backend):
+    patches = (1000 + 20 * rng.random((3, 64, 64))).astype(np.dtype(dtype).newbyteorder("="))
+    mkd = mkdesc.MKD("extended", backend=backend)
+    np.testing.assert_array_equal(mkd.transform(patches.astype(dtype)), mkd.transform(patches))

@@ -215,3 +215,10 @@ def test_interpolation_between_pixels(rng, interpolation):
 def test_unknown_interpolation_is_refused():
     with pytest.raises(ValueError, match="interpolation: expected 'cubic' or 'linear', got 3"):
         cut_patches(np.zeros((9, 9)), [[4, 4, 1, 0]], interpolation=3)
+
+
+def test_the_order_of_bytes_of_an_image_does_not_matter(rng):
+    image = rng.integers(0, 65536, (40, 40), np.uint16)
+    found = cut_patches(image.astype(">u2"), [[20, 20, 1, 30]], 16)
+    np.testing.assert_array_equal(found, cut_patches(image, [[20, 20, 1, 30]], 16))
+    assert found.dtype == np.uint16

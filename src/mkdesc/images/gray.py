@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.images.reading import opencv
+from mkdesc.patches import in_native_order
 
 __all__ = ["as_gray", "as_gray_uint8"]
 
@@ -35,6 +36,7 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
     array = np.asarray(image)
     if array.dtype.name not in _TYPES:
         raise ValueError(f"image: expected {', '.join(_TYPES)}, got {array.dtype}")
+    array = in_native_order(array)
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)):
         raise ValueError(f"image: expected (H, W), (H, W, 3) or (H, W, 4), got {array.shape}")
     if 0 in array.shape:
