@@ -53,6 +53,11 @@ def test_match_counts_and_draws(folder):
         (["match", "a.png", "b.png", "-o", "no/m.png"], "error: the folder no does not exist"),
         (["match", "a.png", "b.png", "--max-pixels", "99"], "error: a.png: 300 x 240 px, exp"),
         (["match", "a.png", "b.png", "--geometry", "flat"], "error: geometry: expected one of"),
+        *(
+            (["match", "a.png", "gone.png", "--threshold", value], "error: threshold: expected")
+            for value in ("-1", "0", "nan", "inf")
+        ),
+        (["match", "a.png", "gone.png", "--ratio", "2"], "error: ratio: expected"),
         (["features", "empty", "-o", "f"], "error: empty: no images"),
         (["features", "broken.jpg", "-o", "f"], "error: none of 1 images is usable; broken"),
         (["features", "a.png", "./a.png", "-o", "f"], "error: a.png and a.png: two images"),
