@@ -95,6 +95,11 @@ def test_vectors_of_any_size_and_place(kind, gain, offset, ratio):
     np.testing.assert_allclose(found.distances, lengths, rtol=1e-5, atol=1e-44)
 
 
+def test_tiny_numbers_beside_those_of_float32():
+    tiny = np.array([[1e-60, 0], [0, 1e-60], [0, 1e-61]])
+    assert match_descriptors(np.zeros((1, 2), np.float32), tiny).pairs.tolist() == [[0, 2]]
+
+
 def test_equal_vectors_are_at_no_distance():
     same = np.full((3, 4), 7e5, np.float32)
     found = match_descriptors(same, same)

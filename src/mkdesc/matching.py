@@ -158,16 +158,17 @@ def _of_unit_size(
         raise ValueError(f"a and b: expected distances that fit float32, got {spread.max():g}")
     unit = 2.0 ** math.floor(math.log2(spread.max() or 1.0))
     centre = np.rint((low.min(axis=0) + spread / 2) / unit) * unit
-    return _moved(a, centre, unit), _moved(b, centre, unit), unit
+    kind = np.result_type(a, b, np.float32)  # float64 for what float32 does not hold
+    offset, divisor = centre.astype(kind), kind.type(unit)
 
+    def moved(x: NDArray[Any]) -> NDArray[np.float32]:
+        out = np.empty(x.shape, np.float32)
+        for start in range(0, len(x), ROWS):  # in blocks: float64 is twice as large
+            part = slice(start, start + ROWS)
+            out[part] = (x[part] - offset) / divisor
+        return out
 
-def _moved(x: NDArray[Any], centre: NDArray[np.float64], unit: float) -> NDArray[np.float32]:
-    kind = np.result_type(x, np.float32)  # float64 for what float32 does not hold
-    out = np.empty(x.shape, np.float32)
-    for start in range(0, len(x), ROWS):  # in blocks: float64 is twice as large
-        part = slice(start, start + ROWS)
-        out[part] = (x[part] - centre.astype(kind)) / kind.type(unit)
-    return out
+    return moved(a), moved(b), unit
 
 
 def _search(
