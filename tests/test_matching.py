@@ -64,6 +64,49 @@ def test_it_agrees_with_opencv():
     assert [(m.queryIdx, m.trainIdx) for m in ours] == [(m.queryIdx, m.trainIdx) for m in theirs]
 
 
+@pytest.mark.parametrize(
+    ("kind", "gain", "offset"),
+    [
+        ("float32", 1, 1e4),
+        ("float64", 1, -1e9),
+        ("float32", 1e19, 0),
+        ("float32", 1e36, 0),
+        ("float32", 1e-25, 0),
+        ("float64", 1e-60, 0),
+        ("float64", 1e-25, 1e-20),
+        ("int32", 100, 2**24),
+        ("int64", 100, -(2**40)),
+        ("float16", 100, 500),
+    ],
+)
+@pytest.mark.parametrize("ratio", [None, 0.9])
+def test_vectors_of_any_size_and_place(kind, gain, offset, ratio):
+    rng = np.random.default_rng(3)
+    a = (rng.normal(size=(60, 16)) * gain + offset).astype(kind)
+    b = (a[:40] + rng.normal(size=(40, 16)) * gain * 0.3).astype(kind)
+    found = match_descriptors(a, b, ratio=ratio)
+    # The definition in float64, after a scaling of its own against underflow.
+    one, two = ((x.astype(np.float64) - offset) / gain for x in (a, b))
+    expected = plain(one, two, True, ratio, None)
+    assert [tuple(pair) for pair in found.pairs.tolist()] == expected
+    assert len(expected) > 30
+    i, j = found.pairs.T
+    lengths = gain * np.linalg.norm(one[i] - two[j], axis=1)
+    np.testing.assert_allclose(found.distances, lengths, rtol=1e-5, atol=1e-44)
+
+
+def test_tiny_numbers_beside_those_of_float32():
+    tiny = np.array([[1e-60, 0], [0, 1e-60], [0, 1e-61]])
+    assert match_descriptors(np.zeros((1, 2), np.float32), tiny).pairs.tolist() == [[0, 2]]
+
+
+def test_equal_vectors_are_at_no_distance():
+    same = np.full((3, 4), 7e5, np.float32)
+    found = match_descriptors(same, same)
+    assert found.pairs.tolist() == [[0, 0]]
+    assert found.distances.tolist() == [0]
+
+
 def test_memory_does_not_grow_with_the_product():
     import tracemalloc
 
@@ -90,6 +133,10 @@ def test_nothing_to_match():
     [
         ((np.ones((2, 3)), np.ones((2, 4))), {}, "a and b: expected the same dimensions"),
         ((np.ones(3), np.ones((2, 3))), {}, "a: expected shape"),
+        ((np.ones((2, 0)), np.ones((2, 0))), {}, "a: expected at least one dimension"),
+        ((np.ones((2, 3)), np.full((2, 3), "1")), {}, "b: expected numbers"),
+        ((np.full((2, 3), 3e38), np.full((2, 3), -3e38)), {}, "expected distances that fit"),
+        ((np.ones((2, 3)), np.ones((2, 3))), {"ratio": np.nan}, "ratio: expected"),
         ((np.ones((2, 3)), np.full((2, 3), np.nan)), {}, r"b\[0\] has NaN"),
         ((np.ones((2, 3)), np.ones((2, 3))), {"ratio": 1.5}, "ratio: expected"),
         ((np.ones((2, 3)), np.ones((2, 3))), {"max_distance": 0}, "max_distance: expected"),
@@ -146,5 +193,25 @@ def test_bad_positions_are_named():
         verify_matches([], [], "affine")
     with pytest.raises(ValueError, match="a and b: expected as many rows, got 1 and 2"):
         verify_matches([[1, 2]], [[1, 2], [3, 4]])
-    with pytest.raises(ValueError, match="b: expected finite positions"):
+    with pytest.raises(ValueError, match=r"b\[0\] has NaN or infinity"):
         verify_matches([[1, 2]], [[1, np.inf]])
+    with pytest.raises(ValueError, match=r"a: expected positions \(M, 2\), got \(0, 3\)"):
+        verify_matches(np.ones((0, 3)), [])
+    for wrong in ([["1", "2"]], [[1, 2j]], [[None, 1]]):
+        with pytest.raises(ValueError, match="a: expected positions as real numbers"):
+            verify_matches(wrong, [[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("threshold", [-1, 0, np.nan, np.inf]),
+        ("confidence", [-1, 0, 1, np.nan]),
+        ("max_iterations", [0, -5, 1.5, True, 2**31]),
+        ("geometry", [None, [], "affine"]),
+    ],
+)
+def test_bad_ways_of_verifying_are_named(name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"{name}: expected"):
+            verify_matches([], [], **{name: value})

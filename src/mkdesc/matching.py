@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,7 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc.evaluation.distances import as_descriptors, pair_distances
 from mkdesc.images.reading import opencv
 
-__all__ = ["GEOMETRIES", "Matches", "Verified", "match_descriptors", "verify_matches"]
+__all__ = [
+    "GEOMETRIES",
+    "Matches",
+    "Verified",
+    "check_limits",
+    "match_descriptors",
+    "verify_matches",
+]
 
 #: Descriptors per block, of the first and of the second set: 32 MB of scores.
 ROWS, COLUMNS = 1024, 8192
@@ -94,20 +102,24 @@ def match_descriptors(
 
     Notes
     -----
-    Distances are compared as scores -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2, one matrix
-    product per block; rows and columns of a block are searched in one pass. Bytes are compared
-    exactly, floats to rounding (about 1e-7 of squared distances of unit vectors).
+    All vectors are first moved and scaled alike, to be of about unit size; whole numbers stay
+    exact. Distances are compared as scores -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2, one
+    matrix product per block; rows and columns of a block are searched in one pass. Bytes are
+    compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """
-    first, second = as_descriptors(a, name="a"), as_descriptors(b, name="b")
-    if first.shape[1] != second.shape[1]:
+    here, there = np.asarray(a), np.asarray(b)
+    for name, array in (("a", here), ("b", there)):
+        as_descriptors(array, name=name)
+        if not array.shape[1]:
+            raise ValueError(f"{name}: expected at least one dimension, got {array.shape}")
+    if here.shape[1] != there.shape[1]:
         raise ValueError(
-            f"a and b: expected the same dimensions, got {first.shape[1]} and {second.shape[1]}"
+            f"a and b: expected the same dimensions, got {here.shape[1]} and {there.shape[1]}"
         )
-    for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
-        if limit is not None and not 0 < limit <= most:
-            raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
-    if not len(first) or not len(second):
+    check_limits(ratio, max_distance)
+    if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
+    first, second, unit = _of_unit_size(here, there)
     nearest, runner_up, backward = _search(first, second)
     rows = np.arange(len(first))
     keep = backward[nearest] == rows if mutual else np.ones(len(first), np.bool_)
@@ -117,9 +129,46 @@ def match_descriptors(
     if ratio is not None:
         # A score is -d^2 / 2; it is -inf where there is no second nearest.
         good &= distances < ratio * np.sqrt(np.maximum(-2 * runner_up[keep], 0))
+    distances = (unit * distances.astype(np.float64)).astype(np.float32)
     if max_distance is not None:
         good &= distances <= max_distance
     return Matches(pairs[good], distances[good])
+
+
+def check_limits(ratio: float | None, max_distance: float | None = None) -> None:
+    """Refuse tests of matches that mean nothing; as for :func:`match_descriptors`."""
+    for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
+        if limit is not None and not 0 < limit <= most:
+            raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
+
+
+def _of_unit_size(
+    a: NDArray[Any], b: NDArray[Any]
+) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Two sets of vectors, moved and scaled alike to be of about unit size, and the unit.
+
+    Squares of large and of tiny numbers do not fit float32, and an offset hides what differs.
+    The unit is a power of two and offsets are multiples of it: whole numbers stay exact.
+    """
+    low, high = (
+        np.array([find(x, axis=0) for x in (a, b)]).astype(np.float64) for find in (np.min, np.max)
+    )
+    spread = high.max(axis=0) - low.min(axis=0)
+    if 2 * np.linalg.norm(spread) > np.finfo(np.float32).max:
+        raise ValueError(f"a and b: expected distances that fit float32, got {spread.max():g}")
+    unit = 2.0 ** math.floor(math.log2(spread.max() or 1.0))
+    centre = np.rint((low.min(axis=0) + spread / 2) / unit) * unit
+    kind = np.result_type(a, b, np.float32)  # float64 for what float32 does not hold
+    offset, divisor = centre.astype(kind), kind.type(unit)
+
+    def moved(x: NDArray[Any]) -> NDArray[np.float32]:
+        out = np.empty(x.shape, np.float32)
+        for start in range(0, len(x), ROWS):  # in blocks: float64 is twice as large
+            part = slice(start, start + ROWS)
+            out[part] = (x[part] - offset) / divisor
+        return out
+
+    return moved(a), moved(b), unit
 
 
 def _search(
@@ -204,8 +253,15 @@ def verify_matches(
     >>> found.inliers.sum(), found.matrix.round(3).diagonal().tolist()
     (np.int64(40), [0.5, 0.5, 1.0])
     """
-    if geometry not in GEOMETRIES:
+    if not isinstance(geometry, str) or geometry not in GEOMETRIES:
         raise ValueError(f"geometry: expected one of {', '.join(GEOMETRIES)}, got {geometry!r}")
+    if not 0 < threshold < np.inf:
+        raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence: expected a number > 0 and < 1, got {confidence!r}")
+    whole = isinstance(max_iterations, (int, np.integer)) and not isinstance(max_iterations, bool)
+    if not whole or not 1 <= max_iterations <= np.iinfo(np.int32).max:
+        raise ValueError(f"max_iterations: expected an integer >= 1, got {max_iterations!r}")
     here, there = (_as_positions(name, xy) for name, xy in (("a", a), ("b", b)))
     if len(here) != len(there):
         raise ValueError(f"a and b: expected as many rows, got {len(here)} and {len(there)}")
@@ -232,9 +288,15 @@ def verify_matches(
 
 
 def _as_positions(name: str, xy: ArrayLike) -> NDArray[np.float64]:
-    array = np.ascontiguousarray(xy, np.float64)
-    if array.size == 0:
-        array = array.reshape(-1, 2)
-    if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
-        raise ValueError(f"{name}: expected finite positions (M, 2), got {array.shape}")
+    found = np.asarray(xy)
+    if found.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: expected positions as real numbers, got {found.dtype}")
+    array = np.ascontiguousarray(found, np.float64)
+    if array.shape == (0,):
+        array = array.reshape(0, 2)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name}: expected positions (M, 2), got {array.shape}")
+    good = np.isfinite(array).all(axis=1)
+    if not good.all():
+        raise ValueError(f"{name}[{int(good.argmin())}] has NaN or infinity")
     return array

@@ -53,6 +53,11 @@ def test_match_counts_and_draws(folder):
         (["match", "a.png", "b.png", "-o", "no/m.png"], "error: the folder no does not exist"),
         (["match", "a.png", "b.png", "--max-pixels", "99"], "error: a.png: 300 x 240 px, exp"),
         (["match", "a.png", "b.png", "--geometry", "flat"], "error: geometry: expected one of"),
+        *(
+            (["match", "a.png", "gone.png", "--threshold", value], "error: threshold: expected")
+            for value in ("-1", "0", "nan", "inf")
+        ),
+        (["match", "a.png", "gone.png", "--ratio", "2"], "error: ratio: expected"),
         (["features", "empty", "-o", "f"], "error: empty: no images"),
         (["features", "broken.jpg", "-o", "f"], "error: none of 1 images is usable; broken"),
         (["features", "a.png", "./a.png", "-o", "f"], "error: a.png and a.png: two images"),
@@ -100,3 +105,34 @@ def test_sfm_says_why_there_is_no_model(folder):
     done = run("sfm", "in", "-o", "model", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1].startswith("error: in: no model could be made")
+
+
+@pytest.mark.parametrize("out", ["f.h5", "f.db"])
+def test_a_folder_of_someone_else_is_left_alone(folder, out):
+    pytest.importorskip({"f.h5": "h5py", "f.db": "pycolmap"}[out])
+    (folder / f"{out}.parts").mkdir()
+    (folder / f"{out}.parts" / "thesis.txt").write_text("ten years")
+    done = run("features", "a.png", "-o", out, "--keypoints", "50", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.strip().startswith(f"error: {out}.parts: expected no such folder")
+    assert [file.name for file in (folder / f"{out}.parts").iterdir()] == ["thesis.txt"]
+    assert not (folder / out).exists()
+
+
+def test_names_are_printed_as_they_are(folder):
+    (folder / "broken.jpg").rename(folder / "[red]bad:cat:.jpg")
+    done = run("features", "a.png", "[red]bad:cat:.jpg", "-o", "o[bold]x:cat:", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "left out: [red]bad:cat:.jpg: truncated" in done.stderr
+    assert "o[bold]x:cat:: 1 of 2 images" in done.stderr
+    done = run("features", "a.png", "-o", "a[/bold]b", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_empty_file_of_features_is_no_interruption(folder):
+    arguments = ["features", "a.png", "-o", "f", "--keypoints", "50"]
+    assert run(*arguments, cwd=folder).returncode == 0
+    (folder / "f" / "a.png.npz").write_bytes(b"")
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert np.load(folder / "f" / "a.png.npz")["descriptors"].shape == (50, 128)

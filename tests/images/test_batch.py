@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mkdesc.images import batch
-from mkdesc.images.batch import Settings, extract_features, load_features
+from mkdesc.images.batch import Settings, extract_features, load_features, remove_features
 from mkdesc.images.reading import find_images
 
 
@@ -90,3 +90,52 @@ def test_foreign_files_are_named(tmp_path):
     np.savez(tmp_path / "a.png.npz", something=np.ones(3))
     with pytest.raises(ValueError, match=r"a\.png\.npz: not a file of features"):
         load_features(tmp_path, "a.png")
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "array", "flipped"])
+def test_damaged_files_are_made_again(folder, damage):
+    images = find_images([folder / "in"])
+    extract_features(images, folder / "out", SETTINGS)
+    file = folder / "out" / "b.png.npz"
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    if damage == "array":
+        with file.open("wb") as opened:
+            np.save(opened, np.ones(3))
+    else:
+        flipped = bytes(255 - byte for byte in whole[middle : middle + 50])
+        file.write_bytes(
+            {
+                "empty": b"",
+                "cut": whole[:middle],
+                "garbage": b"PK\x03\x04 and so on",
+                "flipped": whole[:middle] + flipped + whole[middle + 50 :],
+            }[damage]
+        )
+    with pytest.raises(ValueError, match=r"b\.png\.npz: not a file of features"):
+        load_features(folder / "out", "b.png")
+    done = extract_features(images, folder / "out", SETTINGS)
+    assert (done.done, done.kept) == (["b.png"], ["a.png", "sub/a.png"])
+    assert file.read_bytes()[middle : middle + 50] == whole[middle : middle + 50]
+
+
+def test_files_of_someone_else_are_not_replaced(folder):
+    (folder / "out").mkdir()
+    np.savez(folder / "out" / "a.png.npz", something=np.ones(3))
+    before = (folder / "out" / "a.png.npz").read_bytes()
+    with pytest.raises(ValueError, match=r"out: has files of features, but no features\.json"):
+        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS)
+    assert (folder / "out" / "a.png.npz").read_bytes() == before
+    assert not (folder / "out" / "features.json").exists()
+
+
+def test_only_features_are_removed(folder):
+    images = find_images([folder / "in"])
+    for own in (True, False):
+        extract_features(images, folder / "out", SETTINGS)
+        if not own:
+            (folder / "out" / "sub" / "notes.txt").write_text("keep me")
+        remove_features(folder / "out", images)
+        assert (folder / "out").exists() is not own
+    left = {file.name for file in (folder / "out").rglob("*")}
+    assert left == {"features.json", "sub", "notes.txt"}

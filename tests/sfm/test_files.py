@@ -1,6 +1,7 @@
 """What other programs find in the files: hloc's groups, COLMAP's keypoints, pairs."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import cv2
@@ -68,6 +69,12 @@ def test_colmaps_database(described):
     (described / "text.db").write_text("something else, longer than a header of sqlite")
     with pytest.raises(ValueError, match="not a COLMAP database written by mkdesc"):
         database.stored_names(described / "text.db", made)
+    for settings in ([], [(None,)]):
+        with closing(sqlite3.connect(path)) as base, base:
+            base.execute("DELETE FROM mkdesc")
+            base.executemany("INSERT INTO mkdesc VALUES (?)", settings)
+        with pytest.raises(ValueError, match=r"d\.db: does not say how its features were made"):
+            database.stored_names(path, made)
     sqlite3.connect(described / "other.db").execute("CREATE TABLE images (name TEXT)")
     with pytest.raises(ValueError, match="not a COLMAP database written by mkdesc"):
         database.stored_names(described / "other.db", made)

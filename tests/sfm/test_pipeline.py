@@ -9,6 +9,7 @@ import pytest
 
 from mkdesc.images.batch import Settings
 from mkdesc.sfm.pipeline import Mapping, reconstruct
+from mkdesc.sfm.report import Report
 
 pycolmap = pytest.importorskip("pycolmap")
 
@@ -63,15 +64,73 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
         reconstruct(images, out, Mapping(HOW.settings, ratio=0.8))
 
 
-def test_scenes_that_have_nothing_in_common(tmp_path, rng):
+@pytest.fixture
+def noise(tmp_path, rng):
     (tmp_path / "in").mkdir()
     for name in "ab":
         noise = cv2.GaussianBlur(rng.integers(0, 256, (90, 120), np.uint8), (0, 0), 1.5)
         cv2.imwrite(str(tmp_path / "in" / f"{name}.png"), cv2.normalize(noise, None, 0, 255, 32))
+    return tmp_path / "in"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"ratio": 2.0}, "ratio: expected"),
+        ({"max_distance": -1.0}, "max_distance: expected"),
+        ({"cameras": "many"}, "cameras: expected one of auto"),
+        ({"camera_model": "EYE"}, "camera_model: expected one of (?!.*INVALID)"),
+        ({"camera_model": "INVALID"}, "camera_model: expected one of"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_work(noise, tmp_path, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        reconstruct(noise, tmp_path / "out", Mapping(HOW.settings, **wrong))
+    assert not (tmp_path / "out").exists()
+
+
+def test_pairs_are_read_before_the_work(noise, tmp_path):
+    (tmp_path / "pairs.txt").write_text("a.png gone.png")
+    with pytest.raises(ValueError, match=r"line 1: no image 'gone\.png'"):
+        reconstruct(noise, tmp_path / "out", HOW, tmp_path / "pairs.txt")
+    assert not (tmp_path / "out").exists()
+    (noise / "broken.png").write_bytes(b"nothing")
+    (tmp_path / "pairs.txt").write_text("a.png broken.png")
+    with pytest.raises(ValueError, match=r"pairs\.txt: no pairs of usable images"):
+        reconstruct(noise, tmp_path / "out", HOW, tmp_path / "pairs.txt")
+
+
+def test_models_of_someone_else_are_left_alone(noise, tmp_path):
+    model = tmp_path / "out" / "sparse" / "0" / "points3D.bin"
+    model.parent.mkdir(parents=True)
+    model.write_bytes(b"years of work")
+    with pytest.raises(ValueError, match="sparse: not made by mkdesc; choose another place"):
+        reconstruct(noise, tmp_path / "out", HOW)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["sparse"]
+    assert model.read_bytes() == b"years of work"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"someone": "else"}'])
+def test_damaged_reports_are_named(noise, tmp_path, text):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report.json").write_text(text)
+    with pytest.raises(ValueError, match=r"report\.json: damaged, or not a report"):
+        reconstruct(noise, tmp_path / "out", HOW)
+    assert (tmp_path / "out" / "report.json").read_text() == text
+
+
+def test_a_report_with_gaps_is_made_again():
+    whole = Report(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
+    assert Report.from_dict(whole, {}) is not None
+    whole.pop("points")
+    assert Report.from_dict(whole, {}) is None
+
+
+def test_scenes_that_have_nothing_in_common(noise, tmp_path):
     with pytest.raises(ValueError, match="no model could be made"):
-        reconstruct(tmp_path / "in", tmp_path / "out", HOW)
+        reconstruct(noise, tmp_path / "out", HOW)
     assert not (tmp_path / "out" / "sparse").exists()
     assert not list((tmp_path / "out").glob(".*"))
-    (tmp_path / "in" / "b.png").unlink()
+    (noise / "b.png").unlink()
     with pytest.raises(ValueError, match="expected two usable images, got 1"):
-        reconstruct(tmp_path / "in", tmp_path / "other", HOW)
+        reconstruct(noise, tmp_path / "other", HOW)

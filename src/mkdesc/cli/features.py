@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +44,7 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Detect and describe; a second run goes on where the first one stopped."""
-    from mkdesc.images.batch import Settings, extract_features
+    from mkdesc.images.batch import Settings, extract_features, refuse_foreign, remove_features
     from mkdesc.images.reading import find_images
 
     if kind is None:
@@ -63,6 +62,8 @@ def command(
     missing = {name: file for name, file in found.items() if name not in stored}
     folder = output if store is None else output.with_name(f"{output.name}.parts")
     bad: dict[str, str] = {}
+    if store is not None:
+        refuse_foreign(folder)
     if missing:
         with resumable(), progress("images") as bar:
             task = bar.add_task("describing", total=len(missing))
@@ -71,14 +72,15 @@ def command(
             )
             bad = done.bad
             if store is not None:
-                if done.done or done.kept:
-                    store.add(output, folder, sorted({*done.done, *done.kept}), made)
-                shutil.rmtree(folder)
+                described = sorted({*done.done, *done.kept})
+                if described:
+                    store.add(output, folder, described, made)
+                remove_features(folder, described)
     if len(bad) == len(found):
         raise ValueError(f"none of {len(found)} images is usable; {next(iter(bad.values()))}")
     for reason in bad.values():
-        console.print(f"left out: {reason}", highlight=False, soft_wrap=True)
-    console.print(f"{output}: {len(found) - len(bad)} of {len(found)} images", highlight=False)
+        console.print(f"left out: {reason}", soft_wrap=True)
+    console.print(f"{output}: {len(found) - len(bad)} of {len(found)} images", soft_wrap=True)
 
 
 class _Store:

@@ -44,11 +44,13 @@ def command(
     from mkdesc.images.frames import points_from_keypoints
     from mkdesc.images.reading import read_gray
     from mkdesc.images.writing import encode_image
-    from mkdesc.matching import match_descriptors, verify_matches
+    from mkdesc.matching import check_limits, match_descriptors, verify_matches
 
     if output is not None and output.suffix.lower() not in _PICTURES:
         expected = ", ".join(_PICTURES)
         raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
+    check_limits(ratio)
+    verify_matches([], [], geometry, threshold)  # refuses what is wrong before the work
     features = Features(detector, keypoints, model, side, upright)
     warm_up(features.mkd)
     images, points, descriptors = [], [], []

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["console", "progress", "resumable", "warm_up"]
 
-console = Console(stderr=True)
+#: What is printed often has names of files in it: no part of them is markup, or a number.
+console = Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
 class _Count(ProgressColumn):

@@ -61,5 +61,5 @@ def command(
 
         report = reconstruct(images, output, how, pairs, tell, max_pixels)
     for line in report.lines():
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"written: {output}", highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
+    console.print(f"written: {output}", soft_wrap=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ __all__ = [
     "check_settings",
     "extract_features",
     "load_features",
+    "refuse_foreign",
+    "remove_features",
 ]
 
 #: Where a folder of features says how they were made.
@@ -113,7 +116,7 @@ def check_settings(place: Path, found: str, expected: str) -> None:
     try:
         theirs, ours = json.loads(found), json.loads(expected)
         differing = [key for key in ours if theirs.get(key) != ours[key]]
-    except (ValueError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         raise ValueError(f"{place}: does not say how its features were made") from None
     if differing:
         had = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
@@ -162,11 +165,16 @@ def extract_features(
     target.mkdir(parents=True, exist_ok=True)
     if (target / SETTINGS).exists():
         check_settings(target, (target / SETTINGS).read_text(), described)
+    elif any(features_path(target, name).exists() for name in images):
+        raise ValueError(
+            f"{target}: has files of features, but no {SETTINGS}; choose another place"
+        )
     else:
         with atomic_path(target / SETTINGS) as partial:
             partial.write_text(described)
-    kept = [name for name in images if features_path(target, name).exists()]
-    names = [name for name in images if not features_path(target, name).exists()]
+    kept = [name for name in images if _is_whole(target, name)]
+    there = set(kept)
+    names = [name for name in images if name not in there]
 
     local = threading.local()
 
@@ -220,7 +228,45 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
     """
     path = features_path(Path(folder), name)
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # numpy leaves a damaged file open that it has opened itself.
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             return ImageFeatures(*(file[field] for field in ImageFeatures._fields))
-    except (KeyError, ValueError) as error:
+    # An array instead of an archive is no context manager; an empty file is an EOFError.
+    except (KeyError, ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
         raise ValueError(f"{path}: not a file of features ({error})") from None
+
+
+def _is_whole(folder: Path, name: str) -> bool:
+    """Whether an image has features that can be read; damaged ones are made again."""
+    try:
+        load_features(folder, name)
+    except (ValueError, FileNotFoundError):
+        return False
+    return True
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that has files but does not say that they are features."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / SETTINGS).is_file():
+        raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
+
+
+def remove_features(folder: Path, names: Iterable[str]) -> None:
+    """Remove the features of images, and the folder if nothing else is in it.
+
+    Parameters
+    ----------
+    folder
+        What :func:`extract_features` wrote.
+    names
+        Of the images.
+    """
+    for name in names:
+        path = features_path(folder, name)
+        path.unlink(missing_ok=True)
+        for parent in path.relative_to(folder).parents[:-1]:
+            if not any((folder / parent).iterdir()):
+                (folder / parent).rmdir()
+    if [file.name for file in folder.iterdir()] == [SETTINGS]:
+        (folder / SETTINGS).unlink()
+        folder.rmdir()

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from mkdesc.files import atomic_path
 from mkdesc.images.batch import ImageFeatures, check_settings, load_features
 
-__all__ = ["CAMERAS", "add_features", "common_folder", "pycolmap_module", "stored_names"]
+__all__ = [
+    "CAMERAS",
+    "add_features",
+    "check_cameras",
+    "common_folder",
+    "pycolmap_module",
+    "stored_names",
+]
 
 #: Which images share a camera, by COLMAP's names.
 CAMERAS = {
@@ -78,8 +85,18 @@ def stored_names(path: Path, settings: str) -> set[str]:
             names = {name for (name,) in base.execute("SELECT name FROM images")}
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{path}: not a COLMAP database written by mkdesc ({error})") from None
-    check_settings(path, found[0], settings)
+    check_settings(path, found[0] if found else "", settings)
     return names
+
+
+def check_cameras(cameras: str, camera_model: str) -> None:
+    """Refuse unknown names, as for :func:`add_features`."""
+    if cameras not in CAMERAS:
+        raise ValueError(f"cameras: expected one of {', '.join(CAMERAS)}, got {cameras!r}")
+    models = [name for name in pycolmap_module().CameraModelId.__members__ if name != "INVALID"]
+    if camera_model not in models:
+        expected = ", ".join(models)
+        raise ValueError(f"camera_model: expected one of {expected}, got {camera_model!r}")
 
 
 def add_features(
@@ -111,12 +128,8 @@ def add_features(
     camera_model
         COLMAP's name of the camera model.
     """
-    if cameras not in CAMERAS:
-        raise ValueError(f"cameras: expected one of {', '.join(CAMERAS)}, got {cameras!r}")
+    check_cameras(cameras, camera_model)
     pycolmap = pycolmap_module()
-    if camera_model not in pycolmap.CameraModelId.__members__:
-        models = ", ".join(pycolmap.CameraModelId.__members__)
-        raise ValueError(f"camera_model: expected one of {models}, got {camera_model!r}")
     new = sorted(names)
     with atomic_path(path) as partial:
         if path.exists():

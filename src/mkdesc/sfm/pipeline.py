@@ -14,11 +14,11 @@ from typing import Any
 from mkdesc.files import atomic_path
 from mkdesc.images.batch import Settings, extract_features, load_features
 from mkdesc.images.reading import MAX_PIXELS, find_images
-from mkdesc.matching import match_descriptors
+from mkdesc.matching import check_limits, match_descriptors
 from mkdesc.sfm import database
 from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
-from mkdesc.sfm.report import Report, make_report
+from mkdesc.sfm.report import Report, make_report, read_report
 
 __all__ = ["Mapping", "reconstruct"]
 
@@ -84,7 +84,8 @@ def reconstruct(
     how
         All settings.
     pairs
-        Text file of pairs of names to match; None: every image with every other.
+        Text file of pairs of names to match; None: every image with every other. Pairs of
+        images that turn out not to be usable are left out.
     progress
         Called as the work goes on.
     max_pixels
@@ -98,9 +99,17 @@ def reconstruct(
     how = how or Mapping()
     tell = progress or (lambda step, done, total: None)
     pycolmap = database.pycolmap_module()
+    check_limits(how.ratio, how.max_distance)
+    database.check_cameras(how.cameras, how.camera_model)
     found = find_images([images])
+    listed = None if pairs is None else read_pairs(pairs, found)
+    settings = how.to_json()
     target = Path(output)
-    target.mkdir(parents=True, exist_ok=True)
+    base, finished = target / DATABASE, target / REPORT
+    stored = database.stored_names(base, settings)
+    before = read_report(finished)
+    if (target / SPARSE).exists() and before is None and not base.exists():
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
 
     extracted = extract_features(
         found,
@@ -113,19 +122,21 @@ def reconstruct(
     if len(usable) < 2:
         reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
         raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
-    wanted = list(all_pairs(usable)) if pairs is None else read_pairs(pairs, usable)
+    if listed is None:
+        wanted = list(all_pairs(usable))
+    else:
+        wanted = [pair for pair in listed if extracted.bad.keys().isdisjoint(pair)]
+        if not wanted:
+            raise ValueError(f"{pairs}: no pairs of usable images in this file")
 
-    settings = how.to_json()
-    base = target / DATABASE
-    new = set(usable) - database.stored_names(base, settings)
+    new = set(usable) - stored
     if new:
         database.add_features(
             base, target / FEATURES, new, settings, Path(images), how.cameras, how.camera_model
         )
-    finished = target / REPORT
     made_of = {"settings": json.loads(settings), "pairs": [list(pair) for pair in wanted]}
-    if finished.exists() and (target / SPARSE).is_dir():
-        earlier = Report.from_dict(json.loads(finished.read_text()), made_of)
+    if before is not None and (target / SPARSE).is_dir():
+        earlier = Report.from_dict(before, made_of)
         if earlier is not None:
             return earlier
     pycolmap.set_random_seed(how.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import mkdesc
 from mkdesc.sfm.database import pycolmap_module
 
-__all__ = ["Report", "make_report"]
+__all__ = ["Report", "make_report", "read_report"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Report:
         """What :meth:`to_dict` gave, if it was made of the same; None otherwise."""
         if found.get("made_of") != made_of or found.get("mkdesc") != mkdesc.__version__:
             return None
-        return cls(**{key.name: found[key.name] for key in fields(cls)})
+        names = [key.name for key in fields(cls)]
+        return cls(**{name: found[name] for name in names}) if found.keys() >= {*names} else None
 
     def lines(self) -> list[str]:
         """As text."""
@@ -70,6 +72,19 @@ class Report:
             f"{self.verified_pairs} pairs verified",
             *(f"left out: {reason}" for reason in self.bad.values()),
         ]
+
+
+def read_report(path: Path) -> dict[str, Any] | None:
+    """What :meth:`Report.to_dict` gave, out of a file; None if there is no file."""
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or "mkdesc" not in found:
+        raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to go on")
+    return found
 
 
 def make_report(
