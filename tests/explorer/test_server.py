@@ -61,6 +61,16 @@ def png(image):
     return cv2.imencode(".png", image)[1].tobytes()
 
 
+def safetensors(header):
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(4)
+
+
+FLOAT8 = {"mean": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}
+FLOAT32 = {"mean": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}
+DEEP = {"__metadata__": {"mkdesc": "[" * 100_000}, **FLOAT32}
+
+
 def test_the_page_and_all_it_needs(client):
     assert "<h1>See the kernels</h1>" in client.get("/").text
     for name in ("style.css", "explore.js", "kernels.js", "plotly.js", "data.json"):
@@ -158,6 +168,8 @@ def test_large_images_are_reduced(client):
         ("model", b"", 400, "this model: not a safetensors file"),
         ("model", b"\x80\x04.", 400, "this model: is a pickle"),
         ("model", b"\xff" * 100, 400, "this model: not a safetensors file"),
+        ("model", safetensors(FLOAT8), 400, "this model: has tensors of a type that numpy lacks"),
+        ("model", safetensors(DEEP), 400, "this model: its card is nested too deeply"),
     ],
 )
 def test_bad_uploads(client, path, content, status, message):
