@@ -61,7 +61,7 @@ def test_bad_kappa_is_refused(kappa):
         VonMises(kappa, 1)
 
 
-@pytest.mark.parametrize("n", [-1, 1.5, True])
+@pytest.mark.parametrize("n", [-1, 1.5, True, 1001, 10**9])
 def test_bad_n_is_refused(n):
     with pytest.raises(ValueError, match="n must be an integer"):
         VonMises(1, n)

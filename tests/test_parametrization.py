@@ -81,6 +81,36 @@ def test_bad_text_is_refused(text, message):
         as_parametrization(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("+" * 1_000_000, "expected at most 5000 characters, got 1000000"),
+        ("theta(8,3)" + "+x(1,1)" * 50, "expected at most 50 products, got 51"),
+        ("x(1,1)*" * 700 + "y(1,1)", "attribute 'x' is given twice"),
+        ("z" * 3000 + "(1,1)", "unknown attribute 'zzz"),
+        ("z" * 3000, "cannot read 'zzz"),
+        ("z" * 3000 + ":x(1,1)", "unknown preparation 'zzz"),
+        (f"x(1,{'9' * 3000})", "n must be an integer from 0 to 1000, got 9"),
+        ("x(1,20000)", "n must be an integer from 0 to 1000, got 20000"),
+        ("+".join(["x(1,1)*y(1,1)*theta(1,999)"] * 6), "107946 numbers per descriptor"),
+        ("x\n(1,1)*x(1,1)*z", "cannot read 'z'"),
+    ],
+)
+def test_errors_stay_short(text, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        as_parametrization(text)
+    assert len(str(caught.value)) < 700
+    assert "\n" not in str(caught.value)
+
+
+def test_what_could_not_be_read_again_is_not_built():
+    part = product(**{name: VonMises(0.1, 0) for name in NAMES})
+    with pytest.raises(ValueError, match="expected at most 5000 characters"):
+        sum([part] * 40, part)
+    with pytest.raises(ValueError, match="expected at most 50 products, got 51"):
+        Parametrization(CARTESIAN.parts * 51)
+
+
 @pytest.mark.parametrize("spec", [None, 3, ["polar"]])
 def test_other_types_are_refused(spec):
     with pytest.raises(ValueError, match="parametrization must be text"):

@@ -102,6 +102,15 @@ def test_features_that_are_not_what_they_should_be_are_refused(backend):
         mkdesc.MKD("bright(1)").transform(np.eye(64))
 
 
+@pytest.mark.usefixtures("own")
+def test_numbers_of_features_may_be_numpy_s():
+    feature = mkdesc.register_feature(
+        "both", lambda q: np.stack([q, -q], axis=-1), dims=np.int64(2)
+    )
+    assert mkdesc.as_parametrization("standard: both(2)").own == (feature,)
+    assert str(feature) == "(2)"
+
+
 @pytest.mark.parametrize(
     ("name", "function", "dims", "message"),
     [
@@ -109,7 +118,13 @@ def test_features_that_are_not_what_they_should_be_are_refused(backend):
         ("a b", np.abs, 1, "name: expected an identifier"),
         (3, np.abs, 1, "name: expected an identifier"),
         ("mine", None, 1, "function: expected something to call, got None"),
-        ("mine", np.abs, 0, "dims: expected an integer >= 1, got 0"),
+        ("polar", np.abs, 1, "name: expected an identifier other than .*polar, .*got 'polar'"),
+        ("Extended", np.abs, 1, "name: expected an identifier other than"),
+        ("standard", np.abs, 1, "name: expected an identifier other than .*standard"),
+        ("lambda", np.abs, 1, "name: expected an identifier"),
+        ("mine", np.abs, 0, "dims: expected an integer from 1 to 100000, got 0"),
+        ("mine", np.abs, True, "dims: expected an integer from 1 to 100000, got True"),
+        ("mine", np.abs, 10**6, "dims: expected an integer from 1 to 100000, got 1000000"),
     ],
 )
 def test_registering_nonsense_is_refused(name, function, dims, message):

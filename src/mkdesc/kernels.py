@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["VonMises"]
 
+#: Most frequencies: the time and memory of the coefficients grow with their square.
+MOST_FREQUENCIES = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class VonMises:
@@ -26,7 +29,7 @@ class VonMises:
     kappa
         Concentration, > 0: the larger, the narrower the kernel.
     n
-        Number of frequencies kept besides the constant, >= 0.
+        Number of frequencies kept besides the constant, from 0 to 1000.
 
     Examples
     --------
@@ -44,8 +47,12 @@ class VonMises:
     def __post_init__(self) -> None:
         if not isinstance(self.kappa, Real) or not 0 < self.kappa < np.inf:
             raise ValueError(f"kappa must be a positive finite number, got {self.kappa!r}")
-        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or self.n < 0:
-            raise ValueError(f"n must be an integer >= 0, got {self.n!r}")
+        if (
+            isinstance(self.n, bool)
+            or not isinstance(self.n, Integral)
+            or not 0 <= self.n <= MOST_FREQUENCIES
+        ):
+            raise ValueError(f"n must be an integer from 0 to {MOST_FREQUENCIES}, got {self.n!r}")
         object.__setattr__(self, "kappa", float(self.kappa))
         object.__setattr__(self, "n", int(self.n))
 

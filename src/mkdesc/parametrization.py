@@ -75,9 +75,37 @@ BUILT_IN = (*SPATIAL, *ANGULAR, *FEATURES, "weight")
 
 #: Longest raw descriptor; anything longer is a slip of the pen.
 MOST_DIMS = 100_000
+#: Most products, and the longest text: reading takes a time that grows with its square.
+MOST_PRODUCTS = 50
+MOST_CHARACTERS = 5000
 
 #: A factor of a product: a kernel over an angle, or an explicit feature.
 Factor = VonMises | Intensity | Shape | OwnFeature
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """Text for an error message: in one line, of at most ``most`` characters.
+
+    >>> shorten("x(1,1)" + chr(10) + "*y(1,1)", most=10)
+    'x(1,1) ...'
+    """
+    line = "".join(c if c.isprintable() else " " for c in text[: most + 1])
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(
+            f"parametrization {shorten(text)!r}: expected at most {MOST_CHARACTERS} characters, "
+            f"got {len(text)}"
+        )
+
+
+def _check_products(count: int) -> None:
+    if count > MOST_PRODUCTS:
+        raise ValueError(
+            f"parametrization: expected at most {MOST_PRODUCTS} products, got {count}"
+        )
 
 
 def positions(grid: PatchGrid) -> dict[str, NDArray[np.float64]]:
@@ -135,14 +163,18 @@ class Product:
             if isinstance(factor, OwnFeature) and factor.name == name:
                 continue
             if name not in known:
-                raise ValueError(f"unknown attribute {name!r}: expected one of {', '.join(known)}")
+                raise ValueError(
+                    f"unknown attribute {shorten(name)!r}: expected one of {', '.join(known)}"
+                )
             if not isinstance(factor, FEATURES.get(name, VonMises)):
                 raise ValueError(f"attribute {name!r} cannot have the kernel {factor!r}")
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"attribute {name!r} is given twice in {self}")
+                raise ValueError(f"attribute {name!r} is given twice in {shorten(str(self))}")
         if len(self.explicit) + bool(self.angular) > 2:
-            raise ValueError(f"{self}: at most two of gradient angle, intensity, shape, your own")
+            raise ValueError(
+                f"{shorten(str(self))}: at most two of gradient angle, intensity, shape, your own"
+            )
 
     def __str__(self) -> str:
         return "*".join(f"{name}{factor}" for name, factor in self.kernels)
@@ -231,13 +263,18 @@ class Parametrization:
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError("a parametrization needs at least one product of kernels")
+        _check_products(len(self.parts))
+        text = str(self)
+        _check_length(text)  # what can be written can be read again
         if self.dims > MOST_DIMS:
-            raise ValueError(f"{self}: {self.dims} numbers per descriptor, at most {MOST_DIMS}")
+            raise ValueError(
+                f"{shorten(text)}: {self.dims} numbers per descriptor, at most {MOST_DIMS}"
+            )
         for part in self.parts:
             if part.explicit and not self.preparation.standardise:
                 raise ValueError(
-                    f"{part}: such features mean nothing where contrast is not removed; "
-                    "use the preparation 'standard'"
+                    f"{shorten(str(part))}: such features mean nothing where contrast is not "
+                    "removed; use the preparation 'standard'"
                 )
 
     def __add__(self, other: object) -> Parametrization:
@@ -342,18 +379,21 @@ def as_parametrization(spec: str | Parametrization) -> Parametrization:
         return spec
     if not isinstance(spec, str):
         raise ValueError(f"parametrization must be text or a Parametrization, got {spec!r}")
+    _check_length(spec)
     start, colon, rest = spec.partition(":")
     preparation = PAPER
     if colon:
         if start.strip() not in PREPARATIONS:
             raise ValueError(
-                f"parametrization {spec!r}: unknown preparation {start.strip()!r}, expected one "
-                f"of {', '.join(PREPARATIONS)}"
+                f"parametrization {shorten(spec)!r}: unknown preparation "
+                f"{shorten(start.strip())!r}, expected one of {', '.join(PREPARATIONS)}"
             )
         preparation = PREPARATIONS[start.strip()]
     found: list[Parametrization] = []
     # A '+' inside parentheses belongs to a number (1e+3).
-    for text in re.split(r"\+(?![^(]*\))", rest if colon else spec):
+    texts = re.split(r"\+(?![^(]*\))", rest if colon else spec)
+    _check_products(len(texts))
+    for text in texts:
         name = text.strip().lower()
         if name in NAMED and not colon:
             found.append(NAMED[name])
@@ -371,7 +411,8 @@ def _parse_product(text: str, spec: str) -> Product:
             kernels.append((name, _parse_factor(name, arguments)))
         except ValueError as error:
             raise ValueError(
-                f"parametrization {spec!r}: cannot read {factor.strip()!r}; {error}"
+                f"parametrization {shorten(spec)!r}: cannot read {shorten(factor.strip())!r}; "
+                f"{shorten(str(error), 400)}"
             ) from None
     return Product(tuple(kernels))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from keyword import iskeyword
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -130,7 +132,7 @@ def register_feature(name: str, function: Callable[[Array], Any], dims: int = 1)
     Parameters
     ----------
     name
-        A new name, as Python's variables have them.
+        A new name, as Python's variables have them, that means nothing else in parametrizations.
     function
         Takes prepared patches (N, S, S), float64, of mean 0 and standard deviation 1, and returns
         features (N, S, S, dims). It may be called from several threads.
@@ -148,18 +150,26 @@ def register_feature(name: str, function: Callable[[Array], Any], dims: int = 1)
     >>> MKD("standard: x(8,2)*y(8,2)*levels(2)").transform(np.eye(64)).shape
     (1, 50)
     """
-    from mkdesc.parametrization import BUILT_IN
+    from mkdesc.parametrization import BUILT_IN, MOST_DIMS, NAMED
+    from mkdesc.preparation import PREPARATIONS
 
-    if not isinstance(name, str) or not name.isidentifier() or name in BUILT_IN:
+    taken = (*BUILT_IN, *NAMED, *PREPARATIONS)
+    if (
+        not isinstance(name, str)
+        or not name.isidentifier()
+        or iskeyword(name)
+        or name in taken
+        or name.lower() in NAMED  # read in any case
+    ):
         raise ValueError(
-            f"name: expected an identifier other than {', '.join(BUILT_IN)}, got {name!r}"
+            f"name: expected an identifier other than {', '.join(taken)}, got {name!r}"
         )
     if not callable(function):
         raise ValueError(f"function: expected something to call, got {function!r}")
-    if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
-        raise ValueError(f"dims: expected an integer >= 1, got {dims!r}")
-    _OWN[name] = function, dims
-    return OwnFeature(name, dims)
+    if isinstance(dims, bool) or not isinstance(dims, Integral) or not 1 <= dims <= MOST_DIMS:
+        raise ValueError(f"dims: expected an integer from 1 to {MOST_DIMS}, got {dims!r}")
+    _OWN[name] = function, int(dims)
+    return OwnFeature(name, int(dims))
 
 
 def registered_feature(name: str) -> OwnFeature | None:

@@ -1,8 +1,11 @@
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+
+import pytest
 
 COMMAND = [sys.executable, "-m", "mkdesc", "explore"]
 
@@ -41,6 +44,26 @@ def test_serving_until_ctrl_c():
         assert b"See the kernels" in answer.read()
     child.send_signal(signal.SIGINT)
     output, errors = child.communicate(timeout=60)
+    assert (child.returncode, output, errors) == (0, "explorer ended\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 must be set up first")
+def test_ctrl_c_does_not_wait_for_unfinished_uploads():
+    child = subprocess.Popen(
+        [*COMMAND, "--no-browser", "--host", "127.0.0.2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    place = re.search(r"http://(127\.0\.0\.2):(\d+)/", child.stdout.readline())
+    with urllib.request.urlopen(place[0]) as answer:  # any loopback address will do
+        assert answer.status == 200
+    with socket.create_connection((place[1], int(place[2])), 10) as connection:
+        head = f"POST /api/image HTTP/1.1\r\nHost: {place[1]}\r\nExpect: 100-continue\r\n"
+        connection.sendall(head.encode() + b"Content-Length: 1000\r\n\r\nabc")
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 ")  # it waits for the rest
+        child.send_signal(signal.SIGINT)
+        output, errors = child.communicate(timeout=15)
     assert (child.returncode, output, errors) == (0, "explorer ended\n", "")
 
 

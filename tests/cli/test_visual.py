@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.resources import files
 
 import cv2
 import numpy as np
@@ -39,6 +40,17 @@ def test_inspect_prints_the_score_and_draws(folder):
     assert [line.split("*")[0] for line in parts] == ["raw phi(8,2)", "raw x(1,1)"]
     assert last == "written: why.png"
     assert min(cv2.imread(str(folder / "why.png")).shape[:2]) > 500
+
+
+def test_inspect_takes_file_names_as_they_are(folder):
+    name = "a$x_{$^.png"
+    (folder / "a.png").rename(folder / name)
+    (folder / "m$_{$").write_bytes((files("mkdesc.models") / "default.safetensors").read_bytes())
+    done = run("inspect", name, "b.png", "-o", "why.svg", "--model", "m$_{$", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    drawn = (folder / "why.svg").read_text()
+    assert f"<!-- {name} -->" in drawn
+    assert "(m$_{$) -->" in drawn
 
 
 def test_figures_writes_all_of_them(folder):

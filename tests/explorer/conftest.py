@@ -32,6 +32,12 @@ def running(app):
         thread.join(20)
 
 
+@pytest.fixture
+def serve():
+    """Serves an application for as long as a ``with`` lasts."""
+    return running
+
+
 @pytest.fixture(scope="module")
 def address():
     with running(create_app()) as address:

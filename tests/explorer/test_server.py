@@ -2,6 +2,9 @@ import base64
 import http.client
 import json
 import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -11,8 +14,8 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.explorer import uploads
-from mkdesc.explorer.server import is_loopback, open_socket
+from mkdesc.explorer import server, uploads
+from mkdesc.explorer.server import create_app, is_loopback, open_socket
 from mkdesc.whitening import Projection
 
 
@@ -61,6 +64,16 @@ def png(image):
     return cv2.imencode(".png", image)[1].tobytes()
 
 
+def safetensors(header):
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(4)
+
+
+FLOAT8 = {"mean": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}}
+FLOAT32 = {"mean": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}}
+DEEP = {"__metadata__": {"mkdesc": "[" * 100_000}, **FLOAT32}
+
+
 def test_the_page_and_all_it_needs(client):
     assert "<h1>See the kernels</h1>" in client.get("/").text
     for name in ("style.css", "explore.js", "kernels.js", "plotly.js", "data.json"):
@@ -78,12 +91,17 @@ def test_the_page_may_load_its_own_files_only(client):
     assert "access-control-allow-origin" not in client.get("/data.json").headers
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "", "[::2]:80"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example:80", "", "[::2]:80", "128.0.0.1", "[127.0.0.1"],
+)
 def test_other_names_of_this_machine_are_refused(client, host):
     assert client.get("/", headers={"host": host}).status == 400
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1", "[::1]:9", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.2:80", "[::1]:9", "[::1]"]
+)
 def test_loopback_names_are_not(client, host):
     assert client.get("/", headers={"host": host}).status == 200
 
@@ -158,6 +176,8 @@ def test_large_images_are_reduced(client):
         ("model", b"", 400, "this model: not a safetensors file"),
         ("model", b"\x80\x04.", 400, "this model: is a pickle"),
         ("model", b"\xff" * 100, 400, "this model: not a safetensors file"),
+        ("model", safetensors(FLOAT8), 400, "this model: has tensors of a type that numpy lacks"),
+        ("model", safetensors(DEEP), 400, "this model: its card is nested too deeply"),
     ],
 )
 def test_bad_uploads(client, path, content, status, message):
@@ -184,6 +204,40 @@ def test_uploads_are_limited_in_size(client):
     assert client.post("/api/model", content=pieces(9_000_000)).status == 413
     promised = {"content-length": str(10**15)}
     assert client.post("/api/image", headers=promised).status == 413
+
+
+def test_unfinished_uploads_are_closed(serve, monkeypatch):
+    monkeypatch.setattr(server, "UPLOAD_SECONDS", 0.2)
+    with serve(create_app()) as address:
+        place = urlsplit(address)
+        with socket.create_connection((place.hostname, place.port), 10) as connection:
+            head = f"POST /api/image HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 1000\r\n"
+            connection.sendall(head.encode() + b"\r\nabc")
+            answer = b"".join(iter(lambda: connection.recv(4096), b""))  # until it is closed
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert answer.endswith(b"too slow: expected the whole file within 0.2 s\n")
+
+
+def test_two_uploads_are_decoded_at_a_time(serve, monkeypatch):
+    lock, now, seen = threading.Lock(), [], []
+
+    def slow(data):
+        with lock:
+            now.append(data)
+            seen.append(len(now))
+        time.sleep(0.1)
+        with lock:
+            now.remove(data)
+        return []
+
+    monkeypatch.setattr(server, "read_image", slow)
+    monkeypatch.setattr(server, "read_models", slow)
+    with serve(create_app()) as address, ThreadPoolExecutor(6) as pool:
+        client = Client(address)
+        paths = ["/api/image", "/api/model"] * 3
+        answers = pool.map(lambda path: client.post(path, content=b"a"), paths)
+        assert [answer.status for answer in answers] == [200] * 6
+    assert max(seen) == 2
 
 
 def test_uploads_leave_nothing_behind(client, rng, tmp_path, monkeypatch):

@@ -243,3 +243,51 @@ def test_bundled_models_work(name, rng):
     assert mkd.transform(np.full((1, size, size), 7, np.uint8)).shape == (1, card.dims)
     with pytest.raises(ValueError, match="set and method are for files"):
         load_model(name, set="liberty")
+
+
+def scalars(names, dtype="F32"):
+    """The header of 0-d tensors of four bytes each; of float8: of four numbers."""
+    shape = [] if dtype == "F32" else [4]
+    return {
+        name: {"dtype": dtype, "shape": shape, "data_offsets": [4 * i, 4 * i + 4]}
+        for i, name in enumerate(names)
+    }
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"__metadata__": {"mkdesc": "[" * 100_000}}, "its card is nested too deeply"),
+        (scalars(["a"], "F8_E4M3"), "of a type that numpy lacks"),
+        (scalars(["a"], "F8_E5M2"), "of a type that numpy lacks"),
+        (scalars(["a"], "F8_E8M0"), "of a type that numpy lacks"),
+        (scalars(["a.lw.mean", "a.lw.eigvecs", "a.lw.eigvals"]), "238, 175 or 63 numbers, got 1"),
+        (scalars(["b\nc.lw.mean"]), "set: expected one of b c, got 'a'"),
+        ({"__metadata__": {"mkdesc": '{"schema": 1, "a\\nb": 2}'}}, "has the fields a b, schema"),
+        (
+            {
+                "__metadata__": {"mkdesc": Card("polar", 16, "pca", 1).to_json()},
+                **scalars(["b\nc"]),
+            },
+            "projection, got b c",
+        ),
+        ({"a\nb": {"dtype": "F32", "shape": [1], "data_offsets": [9, 4]}}, "not a safetensors"),
+    ],
+)
+def test_hostile_files_are_refused_in_one_line(tmp_path, header, message):
+    text = json.dumps(header).encode()
+    size = 4 * (len(header) - ("__metadata__" in header))
+    file = tmp_path / "bad.safetensors"
+    file.write_bytes(len(text).to_bytes(8, "little") + text + bytes(size))
+    with pytest.raises(ValueError, match=rf"bad\.safetensors: .*{message}") as caught:
+        load_model(file, *(() if "__metadata__" in header else ("a", "lw")))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_cards_too_deep_for_their_fingerprint_are_refused(path):
+    with safe_open(path, "numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        card = file.metadata()["mkdesc"].replace('"noise"', "[" * 900 + "]" * 900)
+    save_file(tensors, path, {"mkdesc": card})
+    with pytest.raises(ValueError, match="its card is nested too deeply"):
+        load_model(path)

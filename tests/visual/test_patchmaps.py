@@ -207,6 +207,12 @@ def test_pca_changes_little_and_learned_whitening_much():
         assert np.corrcoef(a, c)[0, 1] < 0.8
 
 
+def test_the_largest_shapes_are_finite():
+    m = patch_map((3, 3), "extended", p_theta=1e6, p_shape=(1e6, -1e6, 1e6), patch_size=8)
+    assert np.isfinite(m).all()
+    assert m.argmax() == 3 * 8 + 3
+
+
 def test_looks_default_to_equal_ones():
     one = patch_map((20, 20), "extended", p_intensity=-0.3, p_shape=(0, 0, 1))
     same = patch_map(
@@ -236,7 +242,10 @@ def test_looks_default_to_equal_ones():
         ({"q_theta": np.zeros((8, 8))}, r"q_theta: expected \(\) or \(64, 64\), got \(8, 8\)"),
         ({"q_intensity": 1.0}, "q_intensity: expected squeezed"),
         ({"p_shape": (1, 2)}, r"p_shape: expected \(3,\) or \(1, 3\), got \(2,\)"),
-        ({"patch_size": 4}, "patch_size: expected an integer >= 8, got 4"),
+        ({"patch_size": 4}, "patch_size: expected an integer from 8 to 2048, got 4"),
+        ({"patch_size": 10**6}, "patch_size: expected an integer from 8 to 2048, got 1000000"),
+        ({"p_shape": (1e200, 0, 0)}, r"p_shape: expected numbers from -1e\+06 to 1e\+06"),
+        ({"q_theta": -1e308}, r"q_theta: expected numbers from -1e\+06 to 1e\+06"),
         ({"patch_size": 64.0}, "patch_size: expected an integer"),
         ({"parametrization": "polr"}, "parametrization 'polr'"),
         ({"whitening": 3}, "whitening: expected a Whitening, a Projection"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 import socket
 import threading
 import webbrowser
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app", "is_loopback", "make_server", "open_socket", "serve"]
 
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+#: Seconds that an upload may take to arrive, and that unfinished ones get at the end.
+UPLOAD_SECONDS = 30
+ENDING_SECONDS = 1
+#: Uploads that are decoded at a time: a small file may unfold to much.
+MOST_DECODED = 2
 
 #: The page loads nothing from elsewhere and runs no script but its own files. Plotly sets styles.
 _HEADERS = {
@@ -76,7 +82,8 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if not self.any_host and name.lower() not in LOOPBACK_NAMES:
+        bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+        if not self.any_host and not is_loopback(bare.lower()):
             return f"unknown host {host[:80]!r}: this explorer answers to localhost alone", 400
         origin = headers.get(b"origin")
         if origin is not None and origin != f"{scope['scheme']}://{host}":
@@ -108,6 +115,7 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
 
     # Made once and before anyone asks, so that no two requests make them at the same time.
     data, plotly = data_json(), plotly_js()
+    turns = asyncio.Semaphore(MOST_DECODED)
 
     def send_data(_: Request) -> Response:
         return Response(data, media_type="application/json")
@@ -126,8 +134,8 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
         routes=[
             Route("/data.json", send_data),
             Route("/plotly.js", send_plotly),
-            Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES), methods=["POST"]),
-            Route("/api/model", _upload(read_models, MAX_MODEL_BYTES), methods=["POST"]),
+            Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES, turns), methods=["POST"]),
+            Route("/api/model", _upload(read_models, MAX_MODEL_BYTES, turns), methods=["POST"]),
             Mount("/", static),
         ],
         middleware=[Middleware(Guard, any_host=any_host)],
@@ -135,7 +143,9 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
     )
 
 
-def _upload(read: Callable[[bytes], Any], limit: int) -> Callable[[Request], Any]:
+def _upload(
+    read: Callable[[bytes], Any], limit: int, turns: asyncio.Semaphore
+) -> Callable[[Request], Any]:
     """An endpoint that takes the bytes of a file and answers with JSON, or with one plain line."""
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import ClientDisconnect
@@ -148,14 +158,20 @@ def _upload(read: Callable[[bytes], Any], limit: int) -> Callable[[Request], Any
             return too_large
         data = bytearray()
         try:
-            async for chunk in request.stream():
-                data += chunk
-                if len(data) > limit:
-                    return too_large
+            async with asyncio.timeout(UPLOAD_SECONDS):
+                async for chunk in request.stream():
+                    data += chunk
+                    if len(data) > limit:
+                        return too_large
         except ClientDisconnect:
             return _plain("the upload ended early", 400)
+        except TimeoutError:
+            late = _plain(f"too slow: expected the whole file within {UPLOAD_SECONDS} s", 408)
+            late.headers["connection"] = "close"
+            return late
         try:
-            result = await run_in_threadpool(read, bytes(data))
+            async with turns:
+                result = await run_in_threadpool(read, bytes(data))
         except UnsupportedType as error:
             return _plain(str(error), 415)
         except (ValueError, ImportError) as error:
@@ -169,7 +185,15 @@ def make_server(app: Starlette) -> uvicorn.Server:
     """A server of the application, quiet, that speaks plain HTTP alone."""
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none", limit_concurrency=64))
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="error",
+            ws="none",
+            limit_concurrency=64,
+            timeout_graceful_shutdown=ENDING_SECONDS,
+        )
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -220,7 +244,15 @@ def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
         app = create_app(not is_loopback(host), ready)
+        server, log = make_server(app), logging.getLogger("uvicorn.error")
+
+        def running(_: logging.LogRecord) -> bool:  # uploads that Ctrl-C cuts off are no errors
+            return not server.should_exit
+
+        log.addFilter(running)
         try:
-            make_server(app).run(sockets=[listening])
+            server.run(sockets=[listening])
         except KeyboardInterrupt:  # uvicorn hands on what ended it
             print("explorer ended")
+        finally:
+            log.removeFilter(running)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.explorer.data import encode_gray, encode_model
-from mkdesc.files import read_safetensors
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.models import load_model
+from mkdesc.models.files import read_tensors
 
 __all__ = ["UnsupportedType", "read_image", "read_models"]
 
@@ -54,7 +54,7 @@ def read_models(data: bytes) -> list[dict[str, Any]]:
 
 
 def _load_all(path: Path) -> list[dict[str, Any]]:
-    tensors, metadata = read_safetensors(path)
+    tensors, metadata = read_tensors(path)
     if "mkdesc" in metadata:
         return [encode_model("model", load_model(path), "file")]
     sets = sorted({name.split(".")[0] for name in tensors if name.count(".") == 2})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,15 +17,18 @@ from numpy.typing import NDArray
 from mkdesc.descriptor import MKD
 from mkdesc.files import atomic_path, read_safetensors
 from mkdesc.models.card import Card, fingerprint
-from mkdesc.parametrization import as_parametrization
+from mkdesc.parametrization import as_parametrization, shorten
 from mkdesc.whitening import METHODS, Projection, Whitening, pca_scale
 
-__all__ = ["bundled_models", "load_model", "read_card", "save_model"]
+__all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
 
 _SUFFIX = ".safetensors"
 #: Raw dimensions of the files in the layout of kornia/mkd, which do not name their kernels.
 _KORNIA = {238: "polar+cartesian", 175: "polar", 63: "cartesian"}
 _KORNIA_PATCH_SIZE = 64
+
+#: Characters of an error message that quotes from a file.
+_LONGEST_MESSAGE = 400
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -108,14 +113,12 @@ def load_model(
     (64, (2, 128))
     """
     path, tensors, metadata = _read(model)
-    try:
+    with _naming(path):
         if "mkdesc" in metadata:
             if set is not None or method is not None:
                 raise ValueError("set and method are for files in the layout of kornia/mkd")
             return _from_ours(tensors, Card.from_json(metadata["mkdesc"]))
         return _from_kornia(tensors, set, method, dims)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def read_card(model: str | os.PathLike[str]) -> Card:
@@ -127,12 +130,31 @@ def read_card(model: str | os.PathLike[str]) -> Card:
     path, tensors, metadata = _read(model)
     if "mkdesc" not in metadata:
         raise ValueError(f"{path}: not a model of mkdesc (it has no card)")
-    try:
+    with _naming(path):
         card = Card.from_json(metadata["mkdesc"])
         _from_ours(tensors, card)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     return card
+
+
+def read_tensors(path: str | os.PathLike[str]) -> tuple[Tensors, dict[str, str]]:
+    """Tensors and metadata of a model file; ValueError of one line for anything else."""
+    try:
+        return read_safetensors(path)
+    except AttributeError as error:  # safetensors knows types that numpy does not, such as float8
+        raise ValueError(f"{path}: has tensors of a type that numpy lacks ({error})") from None
+    except ValueError as error:  # may quote the name of a tensor
+        raise ValueError(shorten(str(error), _LONGEST_MESSAGE)) from None
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Errors name the file, in one line: they quote names and values from it."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError(f"{path}: its card is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {shorten(str(error), _LONGEST_MESSAGE)}") from None
 
 
 def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
@@ -141,12 +163,12 @@ def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
     name = os.fspath(model)
     if name in bundled_models():
         with as_file(files("mkdesc.models") / f"{name}{_SUFFIX}") as path:
-            return name, *read_safetensors(path)
+            return name, *read_tensors(path)
     if not Path(name).is_file():
         raise FileNotFoundError(
             f"no model {name!r}: neither a file nor one of {', '.join(bundled_models())}"
         )
-    return name, *read_safetensors(name)
+    return name, *read_tensors(name)
 
 
 def _finite(name: str, tensor: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -200,7 +222,7 @@ def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims:
     missing = [name for name in names if name not in tensors]
     if missing:
         raise ValueError(f"the tensor {missing[0]} is missing")
-    raw = len(tensors[names[0]])
+    raw = tensors[names[0]].size
     if raw not in _KORNIA:
         raise ValueError(f"expected descriptors of 238, 175 or 63 numbers, got {raw}")
     shapes = ((raw,), (raw, raw), (raw,))

@@ -98,12 +98,13 @@ def _gradient_picture(patch: NDArray[Any], preparation: Preparation) -> Array:
 def inspection_figure(found: Inspection, names: tuple[str, str], title: str = "") -> Any:
     """Two rows of pictures: patch, gradients, and what each pixel adds to the similarity."""
     figure = new_figure(7.2, 5.0)
-    figure.suptitle(title, fontsize="medium")
+    # Names of files may have dollar signs, which are not mathematics here.
+    figure.suptitle(title, fontsize="medium", parse_math=False)
     grid = figure.subplots(2, 3)
     most = float(np.abs(found.maps).max()) or 1.0
     for axes, patch, values, name in zip(grid, found.patches, found.maps, names, strict=True):
         draw_image(axes[0], patch)
-        axes[0].set_ylabel(name)
+        axes[0].set_ylabel(name, parse_math=False)
         draw_image(axes[1], _gradient_picture(patch, found.preparation))
         image = draw_image(axes[2], values, cmap="RdBu_r", vmin=-most, vmax=most)
     for axes, heading in zip(

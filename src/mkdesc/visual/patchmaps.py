@@ -24,6 +24,9 @@ Values = Mapping[str, Array]
 
 #: Positions that are compared at a time; bounds the memory of the features.
 _POSITIONS = 4096
+#: Longest side of a map, and largest angle or derivative: squares and multiples stay finite.
+_LARGEST_MAP = 2048
+_LARGEST = 1e6
 
 
 def patch_map(
@@ -68,7 +71,7 @@ def patch_map(
         :func:`~mkdesc.visual.whitenings.load_whitening`). Only its linear part is used: powers,
         roots and l2 act on the sum over the patch and cannot be seen pixel by pixel.
     patch_size
-        Side W of the map.
+        Side W of the map, from 8 to 2048.
     exact
         Use the exact von Mises kernels instead of their feature maps; not with a whitening.
     p_intensity, q_intensity
@@ -100,9 +103,12 @@ def patch_map(
     if (
         isinstance(patch_size, bool)
         or not isinstance(patch_size, Integral)
-        or patch_size < SMALLEST
+        or not SMALLEST <= patch_size <= _LARGEST_MAP
     ):
-        raise ValueError(f"patch_size: expected an integer >= {SMALLEST}, got {patch_size!r}")
+        raise ValueError(
+            f"patch_size: expected an integer from {SMALLEST} to {_LARGEST_MAP}, "
+            f"got {patch_size!r}"
+        )
     size = int(patch_size)
     places = _numbers("pixel", pixel)
     single = places.ndim == 1
@@ -159,6 +165,8 @@ def _values(
         wanted = (*grid.x.shape, *more)
         if array.shape not in (more, wanted):
             raise ValueError(f"{who}_{name}: expected {more} or {wanted}, got {array.shape}")
+        if np.abs(array).max(initial=0) > _LARGEST:
+            raise ValueError(f"{who}_{name}: expected numbers from {-_LARGEST:g} to {_LARGEST:g}")
         return np.broadcast_to(array, wanted)
 
     angle = spread("theta", theta)
