@@ -59,6 +59,8 @@ def read_safetensors(
         with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             return tensors, file.metadata() or {}
+    except AttributeError as error:  # safetensors knows types that numpy does not, such as float8
+        raise ValueError(f"{path}: has tensors of a type that numpy lacks ({error})") from None
     except (SafetensorError, TypeError, ValueError) as error:
         with Path(path).open("rb") as raw:
             if raw.read(4).startswith(_PICKLES):

@@ -140,8 +140,6 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[Tensors, dict[str, str]]
     """Tensors and metadata of a model file; ValueError of one line for anything else."""
     try:
         return read_safetensors(path)
-    except AttributeError as error:  # safetensors knows types that numpy does not, such as float8
-        raise ValueError(f"{path}: has tensors of a type that numpy lacks ({error})") from None
     except ValueError as error:  # may quote the name of a tensor
         raise ValueError(shorten(str(error), _LONGEST_MESSAGE)) from None
 
