@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkdesc import CARTESIAN, POLAR, Parametrization, VonMises, as_parametrization, product
-from mkdesc.parametrization import EXTENDED, NAMED, pixel_values
+from mkdesc.parametrization import EXTENDED, NAMED
 from mkdesc.pixelfeatures import Intensity, Shape
+from mkdesc.pixelvalues import pixel_values
 from mkdesc.preparation import PAPER, STANDARD
 
 NAMES = ("x", "y", "rho", "phi", "theta", "relative_theta")

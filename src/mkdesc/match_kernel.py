@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.parametrization import Parametrization, Product, as_parametrization, pixel_values
+from mkdesc.parametrization import Parametrization, Product, as_parametrization
 from mkdesc.patches import one_patch
 from mkdesc.patchgrid import patch_grid
+from mkdesc.pixelvalues import pixel_values
 
 __all__ = ["match_kernel"]
 

@@ -29,23 +29,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.gradients import angle, gradients, second_order
+from mkdesc._text import shorten
 from mkdesc.kernels import VonMises
-from mkdesc.patchgrid import PatchGrid, patch_grid
-from mkdesc.pixelfeatures import (
-    Intensity,
-    OwnFeature,
-    Shape,
-    compress,
-    own_features,
-    registered_feature,
-    shape_features,
-)
+from mkdesc.pixelfeatures import Intensity, OwnFeature, Shape, registered_feature
+from mkdesc.pixelvalues import SPATIAL
 from mkdesc.preparation import PAPER, PREPARATIONS, STANDARD, STANDARD_24, Preparation
 
 __all__ = [
@@ -59,14 +50,10 @@ __all__ = [
     "Parametrization",
     "Product",
     "as_parametrization",
-    "pixel_values",
-    "positions",
     "product",
 ]
 
-#: Attributes of a pixel's position, with the factor that maps each to an angle.
-SPATIAL = {"x": np.pi / 2, "y": np.pi / 2, "rho": np.pi, "phi": 1.0}
-#: Attributes of its gradient: the angle itself, and the angle relative to ``phi``.
+#: Attributes of a gradient: the angle itself, and the angle relative to ``phi``.
 ANGULAR = ("theta", "relative_theta")
 #: Other features of a pixel.
 FEATURES: dict[str, type[Intensity] | type[Shape]] = {"intensity": Intensity, "shape": Shape}
@@ -83,16 +70,6 @@ MOST_CHARACTERS = 5000
 Factor = VonMises | Intensity | Shape | OwnFeature
 
 
-def shorten(text: str, most: int = 80) -> str:
-    """Text for an error message: in one line, of at most ``most`` characters.
-
-    >>> shorten("x(1,1)" + chr(10) + "*y(1,1)", most=10)
-    'x(1,1) ...'
-    """
-    line = "".join(c if c.isprintable() else " " for c in text[: most + 1])
-    return line if len(line) <= most else f"{line[: most - 3]}..."
-
-
 def _check_length(text: str) -> None:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(
@@ -106,41 +83,6 @@ def _check_products(count: int) -> None:
         raise ValueError(
             f"parametrization: expected at most {MOST_PRODUCTS} products, got {count}"
         )
-
-
-def positions(grid: PatchGrid) -> dict[str, NDArray[np.float64]]:
-    """The positions of pixels as angles, each (W, W)."""
-    return {name: factor * getattr(grid, name) for name, factor in SPATIAL.items()}
-
-
-def pixel_values(
-    patch: NDArray[Any],
-    preparation: Preparation,
-    scale: float = 1.0,
-    own: tuple[OwnFeature, ...] = (),
-) -> dict[str, NDArray[np.float64]]:
-    """All that kernels may look at in the pixels of ``scale * patch`` (W, W), after preparation.
-
-    Angles (S, S) by the names of the attributes; ``intensity`` (S, S); ``shape`` (S, S, 9);
-    ``weight`` (S, S), the square root of the gradient magnitude; and one's ``own`` (S, S, dims).
-    """
-    if preparation.standardise:
-        image, scale = preparation.prepare(patch, scale), 1.0
-    else:  # scaled after the differences, as the fast path does: in flat areas rounding shows
-        image = preparation.prepare(patch)
-    grid = patch_grid(image.shape[-1])
-    gx, gy = (scale * g for g in gradients(image))
-    theta = angle(gx, gy, preparation.flat)
-    magnitude = np.sqrt(gx**2 + gy**2 + preparation.epsilon_square)
-    return {
-        **positions(grid),
-        "theta": theta,
-        "relative_theta": theta - grid.phi,
-        "intensity": compress(image),
-        "shape": shape_features(*second_order(image)),
-        "weight": np.sqrt(magnitude + preparation.epsilon),
-        **{feature.name: own_features(feature, image[None])[0] for feature in own},
-    }
 
 
 @dataclass(frozen=True)
@@ -207,7 +149,7 @@ class Product:
         return math.prod(kernel.dims for _, kernel in self.kernels)
 
     def feature_map(self, values: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Map what :func:`pixel_values` returns, of shape (...), to features (..., dims).
+        """Map what :func:`~mkdesc.pixelvalues.pixel_values` returns to features (..., dims).
 
         >>> v = {"x": np.zeros(2), "y": np.zeros(2), "theta": np.ones(2)}
         >>> CARTESIAN.parts[0].feature_map(v).shape

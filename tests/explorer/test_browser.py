@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import cv2
@@ -86,7 +87,10 @@ def test_the_address_holds_the_view(open_page, address):
 def test_python_line_computes_the_map_that_is_shown(open_page, address):
     view = "#k=extended&w=extended&x=40&y=22&pt=30&qt=10&pz=-0.3&qs=saddle&qd=20"
     page = open_page(address + view)
-    shown = eval(page.text_content("#python"), {"mkdesc": mkdesc})
+    call = ast.parse(page.text_content("#python"), mode="eval").body
+    assert ast.unparse(call.func) == "mkdesc.patch_map"
+    options = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    shown = mkdesc.patch_map(*map(ast.literal_eval, call.args), **options)
     row, column = np.unravel_index(shown.argmax(), shown.shape)
     assert f"most similar: column {column}, row {row}" in reading(page)
     assert float(page.text_content("#highest")) == pytest.approx(shown.max(), rel=0.01)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD, load_model
-from mkdesc.parametrization import pixel_values
 from mkdesc.patchgrid import patch_grid
+from mkdesc.pixelvalues import pixel_values
 from mkdesc.preparation import PAPER
 from mkdesc.visual.inspection import contributions, part_scores
 from mkdesc.visual.pairs import inspect_pair

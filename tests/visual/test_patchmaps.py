@@ -8,8 +8,9 @@ from scipy.optimize import minimize_scalar
 import mkdesc
 from mkdesc import MKD, POLAR, VonMises, Whitening, match_kernel, patch_map
 from mkdesc.gradients import second_order
-from mkdesc.parametrization import EXTENDED, Parametrization, as_parametrization, pixel_values
+from mkdesc.parametrization import EXTENDED, Parametrization, as_parametrization
 from mkdesc.patchgrid import patch_grid
+from mkdesc.pixelvalues import pixel_values
 from mkdesc.whitening import Projection
 
 PAPER = ["polar", "cartesian", "polar-absolute", "cartesian-relative"]

@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.kernels import VonMises
-from mkdesc.parametrization import Parametrization, Product, positions
+from mkdesc.parametrization import Parametrization, Product
 from mkdesc.patchgrid import PatchGrid, patch_grid
 from mkdesc.pixelfeatures import OwnFeature
+from mkdesc.pixelvalues import positions
 
 __all__ = ["LANES", "PARITIES", "Plan", "make_plan"]
 

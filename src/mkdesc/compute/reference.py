@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.parametrization import Parametrization, Product, pixel_values
+from mkdesc.parametrization import Parametrization, Product
 from mkdesc.patches import check_finite, plain_block
 from mkdesc.patchgrid import patch_grid
+from mkdesc.pixelvalues import pixel_values
 from mkdesc.whitening import Projection
 
 __all__ = ["describe", "pixel_weights"]

@@ -13,8 +13,9 @@ import mkdesc
 from mkdesc.descriptor import MKD
 from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
 from mkdesc.models import bundled_models, load_model
-from mkdesc.parametrization import NAMED, SPATIAL, as_parametrization
+from mkdesc.parametrization import NAMED, as_parametrization
 from mkdesc.pixelfeatures import SHAPE_EPSILON
+from mkdesc.pixelvalues import SPATIAL
 from mkdesc.preparation import PREPARATIONS
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 from mkdesc.whitening import Whitening

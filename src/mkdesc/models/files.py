@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._text import shorten
 from mkdesc.descriptor import MKD
 from mkdesc.files import atomic_path, read_safetensors
 from mkdesc.models.card import Card, fingerprint
-from mkdesc.parametrization import as_parametrization, shorten
+from mkdesc.parametrization import as_parametrization
 from mkdesc.whitening import METHODS, Projection, Whitening, pca_scale
 
 __all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]

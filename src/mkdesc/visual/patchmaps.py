@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.kernels import VonMises
-from mkdesc.parametrization import Parametrization, Product, as_parametrization, positions
+from mkdesc.parametrization import Parametrization, Product, as_parametrization
 from mkdesc.patches import SMALLEST
 from mkdesc.patchgrid import PatchGrid, patch_grid
 from mkdesc.pixelfeatures import shape_features
+from mkdesc.pixelvalues import positions
 from mkdesc.visual.whitenings import WhiteningLike, as_projection
 
 __all__ = ["part_scales", "patch_map"]
 
 Array = NDArray[np.float64]
-#: What kernels look at in pixels, by name, as in :func:`mkdesc.parametrization.pixel_values`.
+#: What kernels look at in pixels, by name, as in :func:`mkdesc.pixelvalues.pixel_values`.
 Values = Mapping[str, Array]
 
 #: Positions that are compared at a time; bounds the memory of the features.
