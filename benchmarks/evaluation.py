@@ -34,12 +34,12 @@ from mkdesc.datasets.hpatches_tasks import (
 from mkdesc.datasets.phototourism import Pairs
 from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
 from mkdesc.datasets.tables import read_columns
-from mkdesc.evaluation import metrics
-from mkdesc.evaluation.distances import pair_distances
-from mkdesc.evaluation.hpatches import matching, retrieval, verification
-from mkdesc.evaluation.phototourism import evaluate_revisited, score_pairs
-from mkdesc.evaluation.phototourism_run import run_phototourism
-from mkdesc.patches import resize_patches
+from mkdesc.evaluation.hpatches.tasks import matching, retrieval, verification
+from mkdesc.evaluation.phototourism.benchmark import run_phototourism
+from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
+from mkdesc.kernels.patches import resize_patches
+from mkdesc.measures import ranking as metrics
+from mkdesc.measures.distances import pair_distances
 
 LEVELS = {"r": 0.0, "e": 0.7, "h": 1.1, "t": 1.5}
 

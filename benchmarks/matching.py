@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 
 import mkdesc
-from mkdesc.images.features import SIDE
+from mkdesc.features.features import SIDE
 from mkdesc.images.frames import keypoints_from_points, points_from_keypoints
 from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import read_gray

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pycolmap
 
-from mkdesc.images.batch import Settings
-from mkdesc.images.features import DEFAULT_MODEL
+from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.features.folder import Settings
 from mkdesc.sfm.pipeline import Mapping, reconstruct
 
 

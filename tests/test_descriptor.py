@@ -12,8 +12,8 @@ from sklearn.utils import estimator_checks
 import mkdesc
 from mkdesc import MKD
 from mkdesc.descriptor import CHUNK
+from mkdesc.heads.whitening import Whitening
 from mkdesc.models import load_model
-from mkdesc.whitening import Whitening
 
 
 @pytest.fixture(scope="module")

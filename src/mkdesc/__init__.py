@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mkdesc.descriptor import MKD, describe
-    from mkdesc.images.features import Features
-    from mkdesc.kernels import VonMises
-    from mkdesc.match_kernel import match_kernel
-    from mkdesc.matching import match_descriptors, verify_matches
-    from mkdesc.models import bundled_models, load_model, save_model
-    from mkdesc.parametrization import (
+    from mkdesc.descriptor import MKD
+    from mkdesc.features.features import Features
+    from mkdesc.heads.statistics import Statistics
+    from mkdesc.heads.whitening import Whitening
+    from mkdesc.kernels.match_kernel import match_kernel
+    from mkdesc.kernels.own import register_feature
+    from mkdesc.kernels.parametrization import (
         CARTESIAN,
         CARTESIAN_RELATIVE,
         POLAR,
@@ -28,36 +28,38 @@ if TYPE_CHECKING:
         as_parametrization,
         product,
     )
-    from mkdesc.pixelfeatures import register_feature
-    from mkdesc.statistics import Statistics
+    from mkdesc.kernels.vonmises import VonMises
+    from mkdesc.matching.nearest import match_descriptors
+    from mkdesc.matching.verification import verify_matches
+    from mkdesc.models import bundled_models, load_model, save_model
+    from mkdesc.models.describing import describe
     from mkdesc.visual.patchmaps import patch_map
-    from mkdesc.whitening import Whitening
 
-__version__ = "0.1.0"
+from mkdesc._support.version import __version__
 
 #: Public names and the modules they live in; each is imported when it is first used.
 _HOMES = {
     "MKD": "descriptor",
-    "describe": "descriptor",
-    "Features": "images.features",
-    "VonMises": "kernels",
-    "match_kernel": "match_kernel",
+    "describe": "models.describing",
+    "Features": "features.features",
+    "VonMises": "kernels.vonmises",
+    "match_kernel": "kernels.match_kernel",
     "patch_map": "visual.patchmaps",
-    "match_descriptors": "matching",
-    "verify_matches": "matching",
-    "Statistics": "statistics",
-    "Whitening": "whitening",
+    "match_descriptors": "matching.nearest",
+    "verify_matches": "matching.verification",
+    "Statistics": "heads.statistics",
+    "Whitening": "heads.whitening",
     "load_model": "models",
     "save_model": "models",
     "bundled_models": "models",
-    "CARTESIAN": "parametrization",
-    "CARTESIAN_RELATIVE": "parametrization",
-    "POLAR": "parametrization",
-    "POLAR_ABSOLUTE": "parametrization",
-    "Parametrization": "parametrization",
-    "as_parametrization": "parametrization",
-    "product": "parametrization",
-    "register_feature": "pixelfeatures",
+    "CARTESIAN": "kernels.parametrization",
+    "CARTESIAN_RELATIVE": "kernels.parametrization",
+    "POLAR": "kernels.parametrization",
+    "POLAR_ABSOLUTE": "kernels.parametrization",
+    "Parametrization": "kernels.parametrization",
+    "as_parametrization": "kernels.parametrization",
+    "product": "kernels.parametrization",
+    "register_feature": "kernels.own",
 }
 
 #: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.
@@ -74,6 +76,7 @@ __all__ = [
     "Statistics",
     "VonMises",
     "Whitening",
+    "__version__",
     "as_parametrization",
     "bundled_models",
     "describe",

@@ -1,27 +1,27 @@
-"""MKD: patches in, descriptors out."""
+"""MKD: patches in, descriptors out.
+
+May use: _support, kernels, heads, compute.
+"""
 
 from __future__ import annotations
 
-import os
 from copy import deepcopy
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._params import Estimator
-from mkdesc.parametrization import Parametrization, as_parametrization
-from mkdesc.patches import SMALLEST, as_patches, resize_patches
-from mkdesc.whitening import Whitening
+from mkdesc._support.parameters import Estimator
+from mkdesc._support.threads import checked_threads
+from mkdesc.compute.backends import BACKENDS, load_backend
+from mkdesc.heads.whitening import Whitening
+from mkdesc.kernels.parametrization import Parametrization, as_parametrization
+from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["BACKENDS", "MKD", "OUTPUTS", "available_threads", "describe", "to_int8"]
-
-#: How the sum over pixels can be done: names and their modules.
-BACKENDS = {"cpu": "mkdesc.compute.cpu", "reference": "mkdesc.compute.reference"}
+__all__ = ["MKD", "OUTPUTS", "to_int8"]
 
 #: Types of descriptors that can be asked for.
 OUTPUTS = ("float32", "int8")
@@ -33,13 +33,6 @@ INT8_SCALE = 254
 CHUNK = 2048
 
 
-def available_threads() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class MKD(Estimator):
     """The multiple-kernel descriptor: a transformer from patches to unit vectors.
 
@@ -48,11 +41,11 @@ class MKD(Estimator):
     parametrization
         Which products of kernels to sum: a name or text such as ``"polar+cartesian"``,
         ``"polar"``, ``"x(1,1)*y(1,1)*theta(8,3)"``, or a
-        :class:`~mkdesc.parametrization.Parametrization`.
+        :class:`~mkdesc.kernels.parametrization.Parametrization`.
     patch_size
         Side W of the patches in pixels, at least 8.
     whitening
-        What is applied to the raw descriptors, a fitted :class:`~mkdesc.whitening.Whitening`;
+        What is applied to the raw descriptors, a fitted :class:`~mkdesc.Whitening`;
         None: nothing.
     resize
         Whether patches of another size are resampled to ``patch_size`` or refused.
@@ -116,10 +109,7 @@ class MKD(Estimator):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         if self.output not in OUTPUTS:
             raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {self.output!r}")
-        threads = available_threads() if self.n_threads is None else self.n_threads
-        if not isinstance(threads, (int, np.integer)) or threads < 1:
-            raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
-        return as_parametrization(self.parametrization), int(threads)
+        return as_parametrization(self.parametrization), checked_threads(self.n_threads)
 
     def fit(self, X: ArrayLike | None = None, y: object = None) -> Self:
         """Check the parameters; there is nothing to learn."""
@@ -155,7 +145,7 @@ class MKD(Estimator):
         projection = None
         if self.whitening is not None:
             projection = self.whitening.learned(parametrization.dims)
-        compute = import_module(BACKENDS[self.backend]).describe
+        compute = load_backend(self.backend)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
             done: NDArray[np.float32] = compute(part, parametrization, threads, start, projection)
@@ -201,36 +191,3 @@ def to_int8(descriptors: NDArray[np.float32]) -> NDArray[np.int8]:
     [[64, -25, 127]]
     """
     return np.clip(np.rint(descriptors * INT8_SCALE), -127, 127).astype(np.int8)
-
-
-def describe(
-    patches: ArrayLike, model: str | os.PathLike[str] | None = None, resize: bool = False
-) -> NDArray[np.float32]:
-    """Describe patches with a learned model, in one line.
-
-    Parameters
-    ----------
-    patches
-        (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
-    model
-        Name of a bundled model (``mkdesc models`` lists them) or a model file. None: the model
-        ``default`` for 64-px patches, its sibling ``default-32`` for 32-px ones.
-    resize
-        Whether patches of another size than the model's are resampled or refused.
-
-    Returns
-    -------
-    ndarray of shape (N, D), float32
-        Unit vectors, one per patch.
-
-    Examples
-    --------
-    >>> describe(np.zeros((3, 64, 64), np.uint8)).shape
-    (3, 128)
-    """
-    from mkdesc.models import load_model
-
-    array = as_patches(patches)
-    if model is None:
-        model = "default-32" if array.shape[-1] == 32 else "default"
-    return load_model(model).set_params(resize=resize).transform(array)

@@ -10,7 +10,7 @@ import pytest
 from mkdesc.datasets.hpatches import IMAGES, write_sequence
 from mkdesc.datasets.hpatches_csv import read_csv
 from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
-from mkdesc.evaluation.descriptors import get_descriptor
+from mkdesc.evaluation.contenders import get_descriptor
 
 
 def run(*arguments, **options):

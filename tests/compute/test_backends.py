@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mkdesc import MKD
-from mkdesc.parametrization import NAMED
-from mkdesc.patches import resize_patches
+from mkdesc.kernels.parametrization import NAMED
+from mkdesc.kernels.patches import resize_patches
 
 SPECS = [
     *(name for name in NAMED if "extended" not in name),

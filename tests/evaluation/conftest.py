@@ -6,7 +6,7 @@ import pytest
 from mkdesc.datasets.hpatches import IMAGES, write_sequence
 from mkdesc.datasets.phototourism import Interest
 from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
-from mkdesc.patches import resize_patches
+from mkdesc.kernels.patches import resize_patches
 
 LEVELS = {"r": 5, "e": 15, "h": 30, "t": 50}
 

@@ -5,7 +5,7 @@ from mkdesc.datasets.hpatches import IMAGES, HPatches
 from mkdesc.datasets.hpatches_csv import write_csv
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.evaluation.cache import DescriptorCache
-from mkdesc.evaluation.descriptors import get_descriptor
+from mkdesc.evaluation.contenders import get_descriptor
 from mkdesc.evaluation.training import (
     learn,
     sequence_rows,
@@ -14,8 +14,8 @@ from mkdesc.evaluation.training import (
     subset_statistics,
     zca,
 )
-from mkdesc.statistics import Statistics
-from mkdesc.whitening import Whitening
+from mkdesc.heads.statistics import Statistics
+from mkdesc.heads.whitening import Whitening
 
 
 def test_rows_are_described_once(tmp_path, subsets_root):

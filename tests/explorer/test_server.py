@@ -16,7 +16,7 @@ import pytest
 import mkdesc
 from mkdesc.explorer import server, uploads
 from mkdesc.explorer.server import create_app, is_loopback, open_socket
-from mkdesc.whitening import Projection
+from mkdesc.heads.whitening import Projection
 
 
 @dataclass

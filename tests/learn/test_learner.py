@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD, load_model
+from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import TrainingBlock, learn_model
 from mkdesc.learn import learner as module
-from mkdesc.whitening import Whitening
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 from mkdesc import MKD
 from mkdesc.datasets.hpatches import IMAGES, write_sequence
 from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import (
     learn_colmap,
     learn_hpatches,
@@ -14,7 +15,6 @@ from mkdesc.learn import (
 )
 from mkdesc.learn.colmap import read_observations
 from mkdesc.learn.photos import Recipe
-from mkdesc.whitening import Whitening
 
 
 def noisy_points(rng, points, views, size):

@@ -9,9 +9,9 @@ from safetensors.numpy import save_file
 
 import mkdesc
 from mkdesc import MKD
+from mkdesc.heads.whitening import Whitening
 from mkdesc.models import bundled_models, load_model, read_card, save_model
 from mkdesc.models.card import Card, conventions
-from mkdesc.whitening import Whitening
 
 
 @pytest.fixture

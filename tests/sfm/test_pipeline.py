@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.images.batch import Settings
+from mkdesc.features.folder import Settings
 from mkdesc.sfm.pipeline import Mapping, reconstruct
 from mkdesc.sfm.report import Report
 

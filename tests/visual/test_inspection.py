@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD, load_model
-from mkdesc.patchgrid import patch_grid
-from mkdesc.pixelvalues import pixel_values
-from mkdesc.preparation import PAPER
+from mkdesc.kernels.grid import patch_grid
+from mkdesc.kernels.pixelvalues import pixel_values
+from mkdesc.kernels.preparation import PAPER
 from mkdesc.visual.inspection import contributions, part_scores
 from mkdesc.visual.pairs import inspect_pair
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening

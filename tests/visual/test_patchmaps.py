@@ -6,12 +6,13 @@ from scipy.ndimage import map_coordinates
 from scipy.optimize import minimize_scalar
 
 import mkdesc
-from mkdesc import MKD, POLAR, VonMises, Whitening, match_kernel, patch_map
-from mkdesc.gradients import second_order
-from mkdesc.parametrization import EXTENDED, Parametrization, as_parametrization
-from mkdesc.patchgrid import patch_grid
-from mkdesc.pixelvalues import pixel_values
-from mkdesc.whitening import Projection
+from mkdesc import MKD, POLAR, VonMises, Whitening, patch_map
+from mkdesc.heads.whitening import Projection
+from mkdesc.kernels import match_kernel
+from mkdesc.kernels.gradients import second_order
+from mkdesc.kernels.grid import patch_grid
+from mkdesc.kernels.parametrization import EXTENDED, Parametrization, as_parametrization
+from mkdesc.kernels.pixelvalues import pixel_values
 
 PAPER = ["polar", "cartesian", "polar-absolute", "cartesian-relative"]
 
@@ -272,7 +273,7 @@ def test_an_unknown_whitening_lists_the_known_ones():
 
 
 def test_features_of_ones_own_have_no_maps(monkeypatch):
-    monkeypatch.setattr("mkdesc.pixelfeatures._OWN", {})
+    monkeypatch.setattr("mkdesc.kernels.pixelfeatures._OWN", {})
     mkdesc.register_feature("mine", lambda q: q[..., None])
     with pytest.raises(ValueError, match=r"parametrization: .* \('mine'\) have no patch maps"):
         mkdesc.patch_map((3, 3), "standard: x(1,1)*mine(1)")

@@ -1,6 +1,6 @@
 """The command line: parse, call the library, print.
 
-How it ends: 0; 2 and one line for bad input; 130 on Ctrl-C.
+May use: every other room.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-import mkdesc
+from mkdesc._support.version import __version__
 from mkdesc.cli import (
     compare,
     datasets,
@@ -53,7 +53,7 @@ app.command("info")(info.command)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"mkdesc {mkdesc.__version__}")
+        print(f"mkdesc {__version__}")
         raise typer.Exit
 
 

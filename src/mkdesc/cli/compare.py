@@ -9,8 +9,8 @@ import typer
 
 from mkdesc.cli.progress import console
 from mkdesc.cli.tables import print_tables
-from mkdesc.evaluation.compare import compare_runs
-from mkdesc.evaluation.runs import save_results
+from mkdesc.evaluation.report.compare import compare_runs
+from mkdesc.evaluation.report.runs import save_results
 
 __all__ = ["command"]
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from mkdesc._support.files import atomic_path
 from mkdesc.cli.progress import console, progress, warm_up
 from mkdesc.datasets.sources import open_patches
 from mkdesc.descriptor import MKD
-from mkdesc.files import atomic_path
 from mkdesc.models import load_model
 
 __all__ = ["command"]

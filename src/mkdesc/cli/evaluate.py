@@ -12,11 +12,11 @@ import typer
 from mkdesc.cli.progress import console, progress
 from mkdesc.cli.tables import print_tables
 from mkdesc.evaluation.cache import Progress
-from mkdesc.evaluation.hpatches_run import default_descriptors, run_hpatches
-from mkdesc.evaluation.phototourism_run import run_phototourism
-from mkdesc.evaluation.plots import can_plot
-from mkdesc.evaluation.published import TASKS
-from mkdesc.evaluation.runs import Results
+from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
+from mkdesc.evaluation.phototourism.benchmark import run_phototourism
+from mkdesc.evaluation.report.plots import can_plot
+from mkdesc.evaluation.report.published import TASKS
+from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.speed import run_speed
 
 __all__ = ["app", "split_list"]

@@ -10,9 +10,9 @@ import typer
 from mkdesc.cli.progress import console, progress
 from mkdesc.datasets.hpatches import IMAGES, HPatches
 from mkdesc.datasets.hpatches_csv import write_csv
-from mkdesc.evaluation.descriptors import PatchDescriptor, ProjectedDescriptor, get_descriptor
-from mkdesc.evaluation.descriptors.base import file_name
-from mkdesc.evaluation.distances import as_descriptors
+from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
+from mkdesc.evaluation.contenders.base import file_name
+from mkdesc.measures.distances import as_descriptors
 
 __all__ = ["app"]
 

@@ -9,7 +9,7 @@ import typer
 
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, progress, resumable
-from mkdesc.images.features import DEFAULT_MODEL
+from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -44,7 +44,7 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Detect and describe; a second run goes on where the first one stopped."""
-    from mkdesc.images.batch import Settings, extract_features, refuse_foreign, remove_features
+    from mkdesc.features.folder import Settings, extract_features, refuse_foreign, remove_features
     from mkdesc.images.reading import find_images
 
     if kind is None:
@@ -95,7 +95,8 @@ class _Store:
 
 
 def _store(kind: str, found: dict[str, Path]) -> _Store | None:
-    from mkdesc.sfm import database, hloc
+    from mkdesc.features.stores import colmap_database as database
+    from mkdesc.features.stores import hloc
 
     if kind == "hloc":
         return _Store(hloc)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mkdesc._versions import versions
-from mkdesc.descriptor import BACKENDS, available_threads
+from mkdesc._support.threads import available_threads
+from mkdesc._support.versions import versions
+from mkdesc.compute.backends import BACKENDS
 
 __all__ = ["command"]
 

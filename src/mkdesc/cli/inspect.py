@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Compare two patches: their similarity, and where it comes from, pixel by pixel."""
     from mkdesc.descriptor import MKD
-    from mkdesc.parametrization import as_parametrization
+    from mkdesc.kernels.parametrization import as_parametrization
     from mkdesc.visual.pairs import inspect_pair, inspection_figure, read_patch
     from mkdesc.visual.plotting import check_output, write_figure
     from mkdesc.visual.whitenings import load_whitening

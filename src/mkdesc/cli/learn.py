@@ -11,12 +11,12 @@ import typer
 from mkdesc.cli.progress import console, progress, warm_up
 from mkdesc.datasets.sources import open_patches
 from mkdesc.descriptor import MKD
+from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn import sources
 from mkdesc.learn.learner import Learned
 from mkdesc.learn.photos import VIEWS, Recipe
 from mkdesc.models import read_card
-from mkdesc.whitening import Whitening
 
 __all__ = ["app"]
 

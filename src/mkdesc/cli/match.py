@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.files import atomic_path
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
 from mkdesc.cli.progress import warm_up
-from mkdesc.files import atomic_path
-from mkdesc.images.features import DEFAULT_MODEL
+from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -39,12 +39,13 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Match two photographs: mutual nearest neighbours that agree on one geometry."""
+    from mkdesc.features.features import Features
     from mkdesc.images.drawing import draw_matches
-    from mkdesc.images.features import Features
     from mkdesc.images.frames import points_from_keypoints
     from mkdesc.images.reading import read_gray
     from mkdesc.images.writing import encode_image
-    from mkdesc.matching import check_limits, match_descriptors, verify_matches
+    from mkdesc.matching.nearest import check_limits, match_descriptors
+    from mkdesc.matching.verification import verify_matches
 
     if output is not None and output.suffix.lower() not in _PICTURES:
         expected = ", ".join(_PICTURES)

@@ -9,7 +9,7 @@ import typer
 
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
 from mkdesc.cli.progress import console, progress, resumable
-from mkdesc.images.features import DEFAULT_MODEL
+from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -40,7 +40,7 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
     """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped."""
-    from mkdesc.images.batch import Settings
+    from mkdesc.features.folder import Settings
     from mkdesc.sfm.pipeline import Mapping, reconstruct
 
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)

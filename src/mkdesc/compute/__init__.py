@@ -1,1 +1,4 @@
-"""How the sum over pixels is done: ``reference`` defines it, ``cpu`` does it fast."""
+"""From patches to descriptors: the definition in numpy, and backends that do the same fast.
+
+May use: _support, kernels, heads.
+"""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.parametrization import Parametrization, Product
-from mkdesc.patches import check_finite, plain_block
-from mkdesc.patchgrid import patch_grid
-from mkdesc.pixelvalues import pixel_values
-from mkdesc.whitening import Projection
+from mkdesc.heads.whitening import Projection
+from mkdesc.kernels.grid import patch_grid
+from mkdesc.kernels.parametrization import Parametrization, Product
+from mkdesc.kernels.patches import check_finite, plain_block
+from mkdesc.kernels.pixelvalues import pixel_values
 
 __all__ = ["describe", "pixel_weights"]
 

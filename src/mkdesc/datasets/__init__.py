@@ -1,1 +1,4 @@
-"""Readers and writers of the formats that patches come in."""
+"""Readers and writers of the formats that patches come in.
+
+May use: _support, kernels, images.
+"""

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.files import atomic_path
+from mkdesc._support.files import atomic_path
 from mkdesc.images.reading import read_gray
 from mkdesc.images.writing import encode_image
-from mkdesc.patches import as_patches
+from mkdesc.kernels.patches import as_patches
 
 __all__ = [
     "IMAGES",

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.files import atomic_path
+from mkdesc._support.files import atomic_path
 
 __all__ = ["read_csv", "write_csv"]
 

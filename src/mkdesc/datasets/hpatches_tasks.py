@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.files import atomic_path
 from mkdesc.datasets.hpatches import HPatches
 from mkdesc.datasets.tables import line_of_row, read_records
-from mkdesc.files import atomic_path
 
 __all__ = [
     "RetrievalTask",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.datasets.phototourism import PATCH_SIZE, PER_SIDE, Interest
 from mkdesc.images.writing import encode_image
-from mkdesc.patches import as_patches
+from mkdesc.kernels.patches import as_patches
 
 __all__ = ["draw_pairs", "write_subset"]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mkdesc.datasets import phototourism
 from mkdesc.images.reading import read_gray
-from mkdesc.patches import as_patches
+from mkdesc.kernels.patches import as_patches
 
 __all__ = ["BROKEN", "PatchSource", "open_patches"]
 

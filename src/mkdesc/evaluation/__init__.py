@@ -1,1 +1,6 @@
-"""How well descriptors tell patches apart: metrics, and the protocols of the two benchmarks."""
+"""How well and how fast descriptors tell patches apart: ours and others', by the protocols of
+the two benchmarks.
+
+May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
+learn.
+"""

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.evaluation.descriptors.base import CsvDescriptor, PatchDescriptor, file_name
-from mkdesc.evaluation.distances import as_descriptors
-from mkdesc.evaluation.tables import short_names
-from mkdesc.files import atomic_path
-from mkdesc.statistics import Statistics
+from mkdesc._support.files import atomic_path
+from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
+from mkdesc.evaluation.report.tables import short_names
+from mkdesc.heads.statistics import Statistics
+from mkdesc.measures.distances import as_descriptors
 
 __all__ = ["DescriptorCache", "Progress"]
 

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._versions import versions
-from mkdesc.descriptor import available_threads
+from mkdesc._support.threads import available_threads
+from mkdesc._support.versions import versions
 from mkdesc.evaluation.cache import Progress
-from mkdesc.evaluation.descriptors import (
+from mkdesc.evaluation.contenders import (
     Descriptor,
     PatchDescriptor,
     ProjectedDescriptor,
     get_descriptors,
 )
-from mkdesc.evaluation.runs import Results
-from mkdesc.evaluation.tables import Row, Table, short_names
-from mkdesc.patches import resize_patches
+from mkdesc.evaluation.report.runs import Results
+from mkdesc.evaluation.report.tables import Row, Table, short_names
+from mkdesc.kernels.patches import resize_patches
 
 __all__ = ["Speed", "measure_speeds", "run_speed", "textured_patches"]
 
@@ -109,7 +109,7 @@ def run_speed(
     Parameters
     ----------
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.descriptors`).
+        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`).
     size, count
         Side of the patches, and how many there are at most; slow descriptors get fewer.
     rounds, progress

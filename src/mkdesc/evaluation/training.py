@@ -11,10 +11,10 @@ from mkdesc.datasets.hpatches import IMAGES, HPatches
 from mkdesc.datasets.hpatches_csv import read_csv
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.evaluation.cache import DescriptorCache
-from mkdesc.evaluation.descriptors.base import CsvDescriptor, LearnedDescriptor, PatchDescriptor
-from mkdesc.evaluation.distances import as_descriptors
-from mkdesc.statistics import Statistics
-from mkdesc.whitening import METHODS, Projection, learn_projection
+from mkdesc.evaluation.contenders.base import CsvDescriptor, LearnedDescriptor, PatchDescriptor
+from mkdesc.heads.statistics import Statistics
+from mkdesc.heads.whitening import METHODS, Projection, learn_projection
+from mkdesc.measures.distances import as_descriptors
 
 __all__ = [
     "learn",

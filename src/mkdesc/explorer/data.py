@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import mkdesc
+from mkdesc._support.version import __version__
 from mkdesc.descriptor import MKD
 from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
+from mkdesc.heads.whitening import Whitening
+from mkdesc.kernels.parametrization import NAMED, as_parametrization
+from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
+from mkdesc.kernels.pixelvalues import SPATIAL
+from mkdesc.kernels.preparation import PREPARATIONS
 from mkdesc.models import bundled_models, load_model
-from mkdesc.parametrization import NAMED, as_parametrization
-from mkdesc.pixelfeatures import SHAPE_EPSILON
-from mkdesc.pixelvalues import SPATIAL
-from mkdesc.preparation import PREPARATIONS
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
-from mkdesc.whitening import Whitening
 
 __all__ = [
     "MAX_IMAGE_BYTES",
@@ -58,7 +58,7 @@ def page_data() -> dict[str, Any]:
             models.append(encode_model(name, mkd, "model"))
     photo = sample_photo()
     return {
-        "version": mkdesc.__version__,
+        "version": __version__,
         "patch_size": PATCH_SIZE,
         "source_size": SOURCE_SIZE,
         "most_bytes": {"image": MAX_IMAGE_BYTES, "model": MAX_MODEL_BYTES},

@@ -8,8 +8,8 @@ import re
 from importlib.resources import files
 from typing import Any
 
+from mkdesc._support.files import atomic_path
 from mkdesc.explorer.data import page_data
-from mkdesc.files import atomic_path
 
 __all__ = ["MODULES", "data_json", "export_page", "plotly_js", "static_text"]
 

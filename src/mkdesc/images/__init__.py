@@ -1,1 +1,5 @@
-"""From image files to keypoints and patches (needs OpenCV: ``pip install mkdesc[images]``)."""
+"""Pixels: reading, gray, keypoints, frames, cutting of patches, random changes (needs OpenCV:
+``pip install mkdesc[images]``).
+
+May use: _support, kernels.
+"""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.descriptor import available_threads
+from mkdesc._support.threads import available_threads
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
 from mkdesc.images.reading import opencv

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.images.reading import opencv
-from mkdesc.patches import in_native_order
+from mkdesc.kernels.patches import in_native_order
 
 __all__ = ["as_gray", "as_gray_uint8"]
 

@@ -1,4 +1,7 @@
-"""Learning a whitening: where matching pairs come from, and what is made of them."""
+"""Learning a head: where matching pairs come from, and what is made of them.
+
+May use: _support, kernels, measures, heads, descriptor, models, images, datasets.
+"""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.descriptor import MKD
-from mkdesc.evaluation.distances import pair_distances
-from mkdesc.evaluation.metrics import fpr95
+from mkdesc.heads.statistics import Statistics
+from mkdesc.heads.whitening import METHODS, Whitening, signed_power
+from mkdesc.measures.distances import pair_distances
+from mkdesc.measures.ranking import fpr95
 from mkdesc.models import Card, save_model
-from mkdesc.statistics import Statistics
-from mkdesc.whitening import METHODS, Whitening, signed_power
 
 __all__ = ["Learned", "Report", "TrainingBlock", "learn_model"]
 

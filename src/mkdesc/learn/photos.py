@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.descriptor import available_threads
+from mkdesc._support.threads import available_threads, in_order
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import SIDE, inside, to_frames
 from mkdesc.images.jitter import (
@@ -27,7 +27,6 @@ from mkdesc.images.jitter import (
 )
 from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import SUFFIXES, opencv, read_gray
-from mkdesc.threads import in_order
 
 __all__ = ["VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
 

@@ -12,11 +12,11 @@ from mkdesc.datasets.hpatches import HPatches
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.datasets.sources import BROKEN, open_patches
 from mkdesc.descriptor import MKD
+from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks, read_observations
 from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
 from mkdesc.learn.photos import Recipe, list_photos, photo_blocks
-from mkdesc.whitening import Whitening
 
 __all__ = [
     "learn_colmap",

@@ -1,4 +1,7 @@
-"""Model files: a descriptor with its whitening, as data (safetensors, never pickle)."""
+"""Model files: a descriptor with its head, as data (safetensors, never pickle).
+
+May use: _support, kernels, heads, descriptor.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.parametrization import as_parametrization
+from mkdesc.kernels.parametrization import as_parametrization
 
 __all__ = ["SCHEMA", "Card", "fingerprint"]
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._text import shorten
+from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc._support.text import shorten
 from mkdesc.descriptor import MKD
-from mkdesc.files import atomic_path, read_safetensors
+from mkdesc.heads.whitening import METHODS, Projection, Whitening, pca_scale
+from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models.card import Card, fingerprint
-from mkdesc.parametrization import as_parametrization
-from mkdesc.whitening import METHODS, Projection, Whitening, pca_scale
 
 __all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
 
@@ -53,7 +53,7 @@ def save_model(
     Parameters
     ----------
     mkd
-        A descriptor whose ``whitening`` is a fitted :class:`~mkdesc.whitening.Whitening`.
+        A descriptor whose ``whitening`` is a fitted :class:`~mkdesc.heads.whitening.Whitening`.
     path
         Where to; should end in ``.safetensors``.
     learned_from

@@ -11,11 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mkdesc.files import atomic_path
-from mkdesc.images.batch import Settings, extract_features, load_features
+from mkdesc._support.files import atomic_path
+from mkdesc.features.folder import Settings, extract_features, load_features
+from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.reading import MAX_PIXELS, find_images
-from mkdesc.matching import check_limits, match_descriptors
-from mkdesc.sfm import database
+from mkdesc.matching.nearest import check_limits, match_descriptors
 from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
 from mkdesc.sfm.report import Report, make_report, read_report
@@ -39,7 +39,7 @@ class Mapping:
         How images are described.
     ratio, max_distance
         Tests that mutual nearest neighbours must pass, as for
-        :func:`mkdesc.matching.match_descriptors`.
+        :func:`mkdesc.matching.nearest.match_descriptors`.
     cameras
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import mkdesc
-from mkdesc.sfm.database import pycolmap_module
+from mkdesc._support.version import __version__
+from mkdesc.features.stores.colmap_database import pycolmap_module
 
 __all__ = ["Report", "make_report", "read_report"]
 
@@ -51,12 +51,12 @@ class Report:
 
     def to_dict(self, made_of: dict[str, Any]) -> dict[str, Any]:
         """All of it, the version that made it and what it was made of, for JSON."""
-        return {**asdict(self), "mkdesc": mkdesc.__version__, "made_of": made_of}
+        return {**asdict(self), "mkdesc": __version__, "made_of": made_of}
 
     @classmethod
     def from_dict(cls, found: dict[str, Any], made_of: dict[str, Any]) -> Report | None:
         """What :meth:`to_dict` gave, if it was made of the same; None otherwise."""
-        if found.get("made_of") != made_of or found.get("mkdesc") != mkdesc.__version__:
+        if found.get("made_of") != made_of or found.get("mkdesc") != __version__:
             return None
         names = [key.name for key in fields(cls)]
         return cls(**{name: found[name] for name in names}) if found.keys() >= {*names} else None

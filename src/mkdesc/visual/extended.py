@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.parametrization import EXTENDED, Parametrization
+from mkdesc.kernels.parametrization import EXTENDED, Parametrization
 from mkdesc.visual.patchmaps import patch_map
 from mkdesc.visual.plotting import draw_image, draw_map, new_figure
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mkdesc.descriptor import MKD
-from mkdesc.kernels import VonMises
-from mkdesc.parametrization import CARTESIAN, POLAR, as_parametrization
+from mkdesc.kernels.parametrization import CARTESIAN, POLAR, as_parametrization
+from mkdesc.kernels.vonmises import VonMises
 from mkdesc.visual.extended import extended_figure
 from mkdesc.visual.patchmaps import patch_map
 from mkdesc.visual.plotting import FORMATS, draw_map, new_figure, write_figure

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.compute.reference import pixel_weights, unit
-from mkdesc.parametrization import Parametrization, as_parametrization
-from mkdesc.patches import one_patch
-from mkdesc.pixelvalues import pixel_values
+from mkdesc.heads.whitening import Projection
+from mkdesc.kernels.parametrization import Parametrization, as_parametrization
+from mkdesc.kernels.patches import one_patch
+from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.visual.whitenings import WhiteningLike, as_projection
-from mkdesc.whitening import Projection
 
 __all__ = ["contributions", "part_scores"]
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.descriptor import MKD
 from mkdesc.images.reading import read_gray
-from mkdesc.parametrization import as_parametrization
-from mkdesc.patches import SMALLEST, one_patch, resize_patches
-from mkdesc.pixelvalues import pixel_values
-from mkdesc.preparation import Preparation
+from mkdesc.kernels.parametrization import as_parametrization
+from mkdesc.kernels.patches import SMALLEST, one_patch, resize_patches
+from mkdesc.kernels.pixelvalues import pixel_values
+from mkdesc.kernels.preparation import Preparation
 from mkdesc.visual.inspection import contributions, part_scores
 from mkdesc.visual.plotting import draw_image, new_figure
 

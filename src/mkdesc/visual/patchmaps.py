@@ -9,18 +9,18 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.kernels import VonMises
-from mkdesc.parametrization import Parametrization, Product, as_parametrization
-from mkdesc.patches import SMALLEST
-from mkdesc.patchgrid import PatchGrid, patch_grid
-from mkdesc.pixelfeatures import shape_features
-from mkdesc.pixelvalues import positions
+from mkdesc.kernels.grid import PatchGrid, patch_grid
+from mkdesc.kernels.parametrization import Parametrization, Product, as_parametrization
+from mkdesc.kernels.patches import SMALLEST
+from mkdesc.kernels.pixelfeatures import shape_features
+from mkdesc.kernels.pixelvalues import positions
+from mkdesc.kernels.vonmises import VonMises
 from mkdesc.visual.whitenings import WhiteningLike, as_projection
 
 __all__ = ["part_scales", "patch_map"]
 
 Array = NDArray[np.float64]
-#: What kernels look at in pixels, by name, as in :func:`mkdesc.pixelvalues.pixel_values`.
+#: What kernels look at in pixels, by name, as in :func:`mkdesc.kernels.pixelvalues.pixel_values`.
 Values = Mapping[str, Array]
 
 #: Positions that are compared at a time; bounds the memory of the features.
@@ -67,7 +67,7 @@ def patch_map(
         Gradient angles: of p, one or (N,); of q, one or (W, W). They point from bright to dark,
         clockwise from the x axis.
     whitening
-        A :class:`~mkdesc.whitening.Whitening`, a projection, an MKD with one, the name of a
+        A :class:`~mkdesc.heads.whitening.Whitening`, a projection, an MKD with one, the name of a
         bundled model or whitening, or a model file (see
         :func:`~mkdesc.visual.whitenings.load_whitening`). Only its linear part is used: powers,
         roots and l2 act on the sum over the patch and cannot be seen pixel by pixel.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.files import atomic_path
+from mkdesc._support.files import atomic_path
 
 __all__ = ["FORMATS", "check_output", "draw_image", "draw_map", "new_figure", "write_figure"]
 

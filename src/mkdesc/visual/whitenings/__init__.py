@@ -11,9 +11,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from mkdesc.descriptor import MKD
+from mkdesc.heads.whitening import Projection, Whitening
+from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.models import load_model
-from mkdesc.parametrization import Parametrization, as_parametrization
-from mkdesc.whitening import Projection, Whitening
 
 __all__ = ["WhiteningLike", "as_projection", "bundled_whitenings", "load_whitening"]
 
@@ -39,7 +39,7 @@ def as_projection(whitening: WhiteningLike, parametrization: str | Parametrizati
     Parameters
     ----------
     whitening
-        A projection, a fitted :class:`~mkdesc.whitening.Whitening`, a descriptor with one, or what
+        A projection, a fitted :class:`~mkdesc.Whitening`, a descriptor with one, or what
         :func:`load_whitening` takes.
     parametrization
         Of the raw descriptors that it is applied to.

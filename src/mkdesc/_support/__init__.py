@@ -1,0 +1,5 @@
+"""What everybody needs and nobody asks of: files, threads, compiling, parameters, text,
+versions.
+
+May use: no other room.
+"""

@@ -1,0 +1,166 @@
+"""The compiled loop over patches.
+
+Kept apart from :mod:`mkdesc.compute.cpu.backend` so that numba is imported (and, the first time
+on a machine, compiles) only when patches are really described.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from mkdesc.compute.cpu import pixels_numba, sums_numba
+from mkdesc.compute.cpu.pixels_numba import (
+    centred,
+    curvatures,
+    directions,
+    gradients,
+    intensities,
+    keep,
+    load,
+    mean_and_deviation,
+    multiply,
+    place,
+    shapes,
+    smooth,
+    spread,
+    take_views,
+    turn,
+    weigh,
+)
+from mkdesc.compute.cpu.sums_numba import assemble, contract, contract_lines, drop_middle, fold
+
+#: Gradients are scaled up to this, so that their squares neither vanish nor overflow in float32.
+HEADROOM = 2.0**60
+#: Patches whose planes are contracted together, while the spatial functions are in the cache.
+TOGETHER = 4
+
+#: Changes with the functions that are called: numba's cache watches the file of the caller alone.
+CALLED = zlib.crc32(
+    b"".join(Path(str(module.__file__)).read_bytes() for module in (pixels_numba, sums_numba))
+)
+
+
+def make_describe_block(beyond: bool, separable: bool, called: int = CALLED) -> Callable[..., int]:
+    """The loop over patches, compiled with what a parametrization needs and without the rest.
+
+    ``beyond``: whether patches are reduced and standardised, and intensity and shape looked at.
+    ``separable``: whether all spatial functions are products of one of x and one of y.
+    ``called``: what the cache must tell apart besides.
+    """
+
+    def describe_block(
+        patches,
+        own,
+        scale,
+        factor,
+        taps,
+        softening,
+        epsilons,
+        counts,
+        products,
+        planes_of,
+        functions,
+        tiles,
+        across,
+        down,
+        row_starts,
+        columns,
+        coefficients,
+        part_starts,
+        out,
+    ):
+        """Describe patches (N, W, W) into ``out`` (N, D); the first bad patch's index, or -1.
+
+        ``own`` (N, K, S, S) are the features that were registered.
+        """
+        _ = called
+        size = patches.shape[1] // factor
+        side, n_views = (size, 1) if separable else ((size + 1) // 2, 4)
+        n_gradient, n_intensity, n_shape, n_own = counts
+        n_plain = n_gradient + n_intensity + n_shape + n_own
+        values = np.empty((size, size), np.float64)
+        between = np.empty((size, size), np.float64)
+        blurred = np.empty((size, size + 2), np.float64)
+        views = np.empty((n_views, side + 2, side + 2), np.float64)
+        derivatives = np.empty((4, n_views, side, side), np.float32)
+        a, b, c = derivatives[0], derivatives[1], derivatives[2]
+        flat = derivatives.reshape(4, n_views, side * side)
+        u, v, w, room = flat[0], flat[1], flat[2], flat[3]
+        quantities = np.empty((n_plain + len(products), n_views, side * side), np.float32)
+        if separable:
+            lines = quantities.reshape(len(quantities) * size, size)
+            halfway = np.empty((len(across), len(lines)), np.float32)
+            halves = halfway.reshape(len(across) * len(quantities), size)
+            sums = np.empty((len(down), len(halves)), np.float32)
+        else:
+            planes = np.zeros((TOGETHER, len(planes_of), 4, functions.shape[1]), np.float32)
+            tile_sums = np.empty((TOGETHER, len(tiles), 8), np.float32)
+        for first in range(0, len(patches), TOGETHER):
+            n = min(TOGETHER, len(patches) - first)
+            for k in range(n):
+                patch = patches[first + k]
+                width = spread(patch, len(patch))
+                if not np.isfinite(width):
+                    return first + k
+                if beyond:
+                    load(patch, factor, values)
+                    smooth(values, taps, between, blurred)
+                    take_views(blurred, views)
+                    mean, deviation = mean_and_deviation(blurred)
+                    gain, follow = 1.0 / (deviation * scale + softening), 1.0
+                else:
+                    smooth(patch, taps, between, blurred)
+                    # The gain cancels in the end; only the epsilons must follow it.
+                    gain = HEADROOM / max(1.0, width * scale)
+                    follow = gain
+                if n_gradient:
+                    gradients(blurred, scale * gain, a, b)
+                    flat_square = np.float32((epsilons[2] * follow) ** 2)
+                    epsilon_square = np.float32(epsilons[0] * follow**2)
+                    epsilon = np.float32(epsilons[1] * follow)
+                    directions(u, v, flat_square, epsilon_square, epsilon, quantities)
+                    for h in range(1, (n_gradient + 1) // 2):
+                        if h == 1:
+                            weigh(quantities, u, v, w, room)
+                        else:
+                            turn(w, room, u, v)
+                        keep(w, 2 * h - 1, quantities)
+                        keep(room, 2 * h, quantities)
+                if beyond:
+                    if n_intensity:
+                        centred(views, mean, scale * gain, a)
+                        intensities(u, n_gradient, quantities)
+                    if n_shape:
+                        curvatures(views, scale * gain, a, b, c)
+                        shapes(u, v, w, n_gradient + n_intensity, quantities)
+                    if n_own:
+                        place(own, first + k, n_plain - n_own, side, quantities)
+                    multiply(products, n_plain, quantities)
+                if separable:
+                    contract_lines(lines, across, halfway)
+                    contract_lines(halves, down, sums)
+                    assemble(
+                        sums.ravel(),
+                        row_starts,
+                        columns,
+                        coefficients,
+                        part_starts,
+                        out[first + k],
+                    )
+                else:
+                    if size % 2:
+                        drop_middle(quantities, side)
+                    for p in range(len(planes_of)):
+                        fold(quantities, planes_of[p], planes, k, p)
+            if not separable:
+                contract(planes, n, functions, tiles, tile_sums)
+                for k in range(n):
+                    these = tile_sums[k].ravel()
+                    assemble(these, row_starts, columns, coefficients, part_starts, out[first + k])
+        return -1
+
+    return describe_block

@@ -1,0 +1,125 @@
+"""kornia's descriptors, where torch and kornia are installed; nothing is ever downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import read_safetensors
+from mkdesc.kernels.patches import resize_patches
+
+__all__ = ["MODULES", "describe_with_kornia", "weights_file"]
+
+#: Side of the patches that each of kornia's descriptors is given, and the name under which torch
+#: keeps its weights, if it has any.
+MODULES = {
+    "kornia-sift": (64, None),
+    "kornia-hardnet": (32, "checkpoint_liberty_with_aug.pth"),
+    "kornia-sosnet": (32, "sosnet_32x32_liberty.pth"),
+    "kornia-mkd": (64, None),
+}
+BLOCK = 256
+
+
+def _torch(name: str) -> tuple[Any, Any]:
+    try:
+        import kornia
+        import torch
+    except ImportError:
+        raise ImportError(f"{name} needs torch and kornia: pip install torch kornia") from None
+    return torch, kornia
+
+
+def weights_file(name: str, given: str | None) -> Path | None:
+    """The file of weights: the given one, or what torch's cache already holds."""
+    _, cached = MODULES[name]
+    if given is not None:
+        if not Path(given).is_file():
+            raise ValueError(f"{name}: no such file of weights: {given}")
+        return Path(given)
+    if cached is None:
+        return None
+    torch, _ = _torch(name)
+    file = Path(torch.hub.get_dir()) / "checkpoints" / cached
+    if not file.is_file():
+        raise ValueError(
+            f"{name} needs its weights: give them as {name}:FILE, or put {cached} into "
+            f"{file.parent}; nothing is downloaded"
+        )
+    return file
+
+
+def describe_with_kornia(
+    name: str, weights: Path | None = None, whitening: tuple[str, str] | None = None
+) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
+    """One of kornia's descriptors, as a function of patches (N, W, W).
+
+    Parameters
+    ----------
+    name
+        One of :data:`MODULES`.
+    weights
+        File of weights, safetensors or what torch loads as weights only. For ``kornia-mkd`` its
+        whitening, safetensors in the layout of kornia/mkd; None: raw.
+    whitening
+        For ``kornia-mkd``: training set and method.
+    """
+    torch, kornia = _torch(name)
+    size, _ = MODULES[name]
+    if name == "kornia-sift":
+        module = kornia.feature.SIFTDescriptor(size, rootsift=False)
+    elif name == "kornia-mkd":
+        module = _mkd(torch, kornia, size, weights, whitening)
+    else:
+        make = kornia.feature.HardNet if name == "kornia-hardnet" else kornia.feature.SOSNet
+        module = make(pretrained=False)
+        state = _state(torch, weights)
+        module.load_state_dict(state.get("state_dict", state))
+    module = module.eval()
+
+    def describe(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
+        rows = []
+        with torch.inference_mode():
+            for start in range(0, max(len(patches), 1), BLOCK):
+                block = resize_patches(patches[start : start + BLOCK], size, start)
+                rows.append(module(torch.from_numpy(block[:, None])).numpy())
+        return np.concatenate(rows)
+
+    return describe
+
+
+def _state(torch: Any, weights: Path | None) -> dict[str, Any]:
+    if weights is None:
+        raise ValueError("weights: expected a file, got None")
+    if weights.suffix == ".safetensors":
+        tensors, _ = read_safetensors(weights)
+        return {key: torch.from_numpy(tensor) for key, tensor in tensors.items()}
+    try:
+        state: dict[str, Any] = torch.load(weights, map_location="cpu", weights_only=True)
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{weights}: torch cannot load it as weights only ({reason})") from None
+    return state
+
+
+def _mkd(
+    torch: Any, kornia: Any, size: int, weights: Path | None, whitening: tuple[str, str] | None
+) -> Any:
+    module = kornia.feature.MKDDescriptor(size, "concat", whitening=None)
+    if weights is None:
+        return module
+    if whitening is None:
+        raise ValueError("kornia-mkd: expected kornia-mkd:FILE:SET:METHOD")
+    subset, method = whitening
+    state = _state(torch, weights)
+    key = "lw" if method == "lw" else "pca"
+    parts = ("mean", "eigvecs", "eigvals")
+    if any(f"{subset}.{key}.{part}" not in state for part in parts):
+        raise ValueError(f"{weights}: it has no whitening {subset}.{key}")
+    model = {key: {part: state[f"{subset}.{key}.{part}"] for part in parts}}
+    layer = kornia.feature.mkd.Whitening(method, model, in_dims=module.odims, output_dims=128)
+    return torch.nn.Sequential(module, layer)

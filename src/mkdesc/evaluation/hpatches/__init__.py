@@ -1,0 +1,1 @@
+"""The HPatches benchmark: three tasks on strips of patches."""

@@ -1,0 +1,227 @@
+"""The HPatches benchmark whole: descriptors, splits, the three tasks, tables.
+
+The paper's Tables 2 and 4 are in :mod:`mkdesc.evaluation.hpatches.tables`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mkdesc._support.version import __version__
+from mkdesc.datasets.hpatches import HPatches, Split
+from mkdesc.datasets.phototourism import Subset
+from mkdesc.evaluation.cache import DescriptorCache, Progress
+from mkdesc.evaluation.contenders import (
+    Descriptor,
+    LearnedDescriptor,
+    ProjectedDescriptor,
+    base_of,
+    get_descriptor,
+    get_descriptors,
+)
+from mkdesc.evaluation.hpatches.runner import DescribedSequences, TaskRunner
+from mkdesc.evaluation.hpatches.scores import TaskResult
+from mkdesc.evaluation.hpatches.tables import hpatches_results
+from mkdesc.evaluation.phototourism.benchmark import subset_fingerprint
+from mkdesc.evaluation.report.published import PAPER_ROWS, TASKS
+from mkdesc.evaluation.report.runs import Results, open_run, save_results
+from mkdesc.evaluation.report.tables import short_names
+from mkdesc.evaluation.training import (
+    learn,
+    sequence_rows,
+    sequence_statistics,
+    subset_statistics,
+)
+from mkdesc.models import bundled_models
+
+__all__ = ["default_descriptors", "run_hpatches"]
+
+
+def default_descriptors() -> list[str]:
+    """What is evaluated when nothing is named: the bundled models, raw MKD, SIFT and RootSIFT."""
+    return [*bundled_models(), "mkd-raw", "opencv-sift", "rootsift"]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A row of the tables: its label, the descriptor, and what it is learned on, if it is."""
+
+    label: str
+    descriptor: Descriptor
+    training: Path | None = None
+
+
+def run_hpatches(
+    root: str | Path,
+    descriptors: Iterable[str | Descriptor | Callable[..., Any]] | None = None,
+    split: str = "full",
+    splits: str | Path | None = None,
+    tasks: Sequence[str] = TASKS,
+    tasks_dir: str | Path | None = None,
+    seed: int = 42,
+    table: int | None = None,
+    train_on: str | Path | None = None,
+    output: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Evaluate descriptors by verification, matching and retrieval.
+
+    Parameters
+    ----------
+    root
+        Folder of sequences in the HPatches layout.
+    descriptors
+        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: those of
+        ``table``, or :func:`default_descriptors`. Those that are learned are learned on the
+        training sequences of the split, or on ``train_on``.
+    split, splits
+        Name of the split, and the file that defines it: see
+        :meth:`mkdesc.datasets.hpatches.HPatches.split`.
+    tasks
+        Which of ``verification``, ``matching``, ``retrieval``.
+    tasks_dir
+        Folder of the official task files; None: the lists are drawn from ``seed`` by the
+        published rules.
+    table
+        2: the paper's Table 2, whitening learned on the training sequences. 4: its Table 4, the
+        whitening learned on Liberty (``train_on``) and on the training sequences, among the
+        published rivals.
+    train_on
+        A Phototourism subset to learn on instead. For table 4 also a model that was learned on
+        it, by the name of a descriptor such as ``mkd-concat-64.safetensors:liberty:lw``.
+    output
+        Run folder; None: nothing is written.
+    progress
+        Called with what is being done, how much of it is done, and how much there is.
+    """
+    odd = [task for task in tasks if task not in TASKS]
+    if odd or not tasks:
+        raise ValueError(f"tasks: expected some of {', '.join(TASKS)}, got {', '.join(odd)!r}")
+    dataset = HPatches(root)
+    chosen = dataset.split(split, splits)
+    entries = _entries(descriptors, table, train_on, chosen)
+    config = {
+        "benchmark": "hpatches",
+        "mkdesc": __version__,
+        "split": split,
+        "sequences": _fingerprint(dataset, (*chosen.test, *chosen.train)),
+        "tasks": list(tasks),
+        "lists": f"seed {seed}" if tasks_dir is None else _lists_hash(Path(tasks_dir), split),
+        "table": table,
+        "descriptors": {
+            entry.label: {**entry.descriptor.identity, **_learned_on(entry, chosen)}
+            for entry in entries
+        },
+    }
+    with open_run(output, config) as folder:
+        cache = DescriptorCache(folder, progress)
+        runner = TaskRunner(dataset, chosen, tasks, tasks_dir, seed, progress)
+        found: dict[str, dict[str, TaskResult]] = {}
+        dims: dict[str, int] = {}
+        for entry in entries:
+            described, dims[entry.label] = _describe(cache, dataset, chosen, entry)
+            found[entry.label] = runner.run(described, entry.label)
+        names = {entry.label: entry.descriptor.name for entry in entries}
+        results = hpatches_results(found, dims, names, table, chosen)
+        if output is not None:
+            save_results(output, results)
+    return results
+
+
+def _entries(
+    descriptors: Iterable[Any] | None,
+    table: int | None,
+    train_on: str | Path | None,
+    split: Split,
+) -> list[_Entry]:
+    """The rows of the tables."""
+    if table not in (None, 2, 4):
+        raise ValueError(f"table: expected 2 or 4, got {table}")
+    if table is not None and descriptors is not None:
+        raise ValueError("table, descriptors: expected one of them, got both")
+    if table == 4:
+        return _entries_of_table_4(train_on, split)
+    training = None if train_on is None else Path(train_on)
+    if descriptors is None:
+        descriptors = default_descriptors() if table is None else PAPER_ROWS
+    chosen = get_descriptors(descriptors)
+    labels = short_names(one.name for one in chosen)
+    learned = [one for one in chosen if isinstance(one, LearnedDescriptor)]
+    if learned and training is None and not split.train:
+        raise ValueError(
+            f"split {split.name!r} has no training sequences for {learned[0].name}: choose one "
+            "that has (a, b or c of splits.json), or a Phototourism subset to learn on"
+        )
+    return [_Entry(labels[one.name], one, training) for one in chosen]
+
+
+def _entries_of_table_4(train_on: str | Path | None, split: Split) -> list[_Entry]:
+    entries = []
+    learned = get_descriptor("mkd-raw+lw")
+    if train_on is not None and Path(train_on).is_dir():
+        entries.append(_Entry("PCW", learned, Path(train_on)))
+    elif train_on is not None:
+        entries.append(_Entry("PCW", get_descriptor(str(train_on))))
+    if split.train:
+        entries.append(_Entry("PCW*", learned))
+    if not entries:
+        raise ValueError(
+            "table 4: expected something to learn on: a Phototourism subset or a model learned on "
+            f"it, or a split with training sequences (split {split.name!r} has none)"
+        )
+    return entries
+
+
+def _learned_on(entry: _Entry, split: Split) -> dict[str, str]:
+    if not isinstance(entry.descriptor, LearnedDescriptor):
+        return {}
+    if entry.training is None:
+        return {"learned on": f"the training sequences of split {split.name}"}
+    subset = Subset(entry.training)
+    return {"learned on": f"{subset.name} {subset_fingerprint(subset)}"}
+
+
+def _fingerprint(dataset: HPatches, names: Sequence[str]) -> dict[str, str]:
+    """By sequence, its number of patches and a hash of how its reference strip begins."""
+    found = {}
+    for name in names:
+        with dataset[name].file("ref").open("rb") as file:
+            digest = hashlib.sha256(file.read(1 << 16)).hexdigest()[:12]
+        found[name] = f"{len(dataset[name])} patches, {digest}"
+    return found
+
+
+def _lists_hash(folder: Path, split: str) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob(f"*_split-{split}.csv")):
+        digest.update(file.name.encode() + file.read_bytes())
+    return f"files {digest.hexdigest()[:16]}"
+
+
+def _describe(
+    cache: DescriptorCache, dataset: HPatches, split: Split, entry: _Entry
+) -> tuple[DescribedSequences, int]:
+    """Descriptors of the test sequences, and their length."""
+    one, base = entry.descriptor, base_of(entry.descriptor)
+    projection = one.projection if isinstance(one, ProjectedDescriptor) else None
+    if isinstance(one, LearnedDescriptor):
+        if entry.training is None:
+            statistics = sequence_statistics(cache, base, dataset, split.name, split.train)
+        else:
+            # In a folder of its own: a subset may be named like a sequence.
+            apart = cache.within("train-on")
+            statistics = subset_statistics(apart, base, Subset(entry.training))
+        projection = learn(one, statistics)
+    described = DescribedSequences(
+        lambda name, image: sequence_rows(cache, base, dataset, name, image),
+        split.test,
+        projection,
+    )
+    first = described[split.test[0], "ref"]
+    for name in split.test[1:]:
+        described[name, "ref"]  # describes the sequence, with progress, before the tasks begin
+    return described, first.shape[1]

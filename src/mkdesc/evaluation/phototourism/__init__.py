@@ -1,0 +1,1 @@
+"""The Phototourism benchmark: pairs of patches, and whole sets ("revisited")."""

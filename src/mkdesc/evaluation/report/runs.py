@@ -1,0 +1,150 @@
+"""Run folders: what was asked, what it was asked with, what came of it, and the cache.
+
+``config.json``
+    The configuration and the versions. A second run with the same configuration continues from
+    the cache; one with another is refused.
+``cache/``
+    Descriptors, one folder each.
+``results.json``, ``table.md``, ``*.png``
+    All results as data, the tables for reading, and plots.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mkdesc._support.files import atomic_path
+from mkdesc._support.versions import versions
+from mkdesc.evaluation.report.plots import Plot, draw_plots
+from mkdesc.evaluation.report.tables import Table
+
+__all__ = ["Results", "open_run", "read_run", "save_results"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a benchmark gives.
+
+    Attributes
+    ----------
+    benchmark
+        ``phototourism`` or ``hpatches``.
+    tables
+        For reading.
+    details
+        Everything that was measured, by descriptor.
+    plots
+        What to plot.
+    """
+
+    benchmark: str
+    tables: tuple[Table, ...]
+    details: dict[str, Any]
+    plots: tuple[Plot, ...] = field(default=())
+
+    def markdown(self) -> str:
+        """All tables, as Markdown."""
+        return "\n\n".join(table.markdown() for table in self.tables) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The results as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Results:
+        """What :meth:`to_dict` gave, also after it has been JSON."""
+        return cls(
+            values["benchmark"],
+            tuple(map(Table.from_dict, values["tables"])),
+            values["details"],
+            tuple(Plot(**plot) for plot in values["plots"]),
+        )
+
+
+@contextmanager
+def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path]:
+    """A folder for a run's cache: in the run folder, or a temporary one if there is none.
+
+    Parameters
+    ----------
+    folder
+        The run folder: new, empty, or one of a run with the same configuration.
+    config
+        Plain values. They must be those of the run that the folder has, if it has one.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="mkdesc-") as temporary:
+            yield Path(temporary)
+        return
+    run = Path(folder)
+    file = run / "config.json"
+    plain = json.loads(json.dumps(config))
+    if file.exists():
+        known = _read(file).get("config", {})
+        if known != plain:
+            raise ValueError(f"{run}: {_difference(known, plain)}; give another folder for this")
+    elif run.exists() and (not run.is_dir() or any(run.iterdir())):
+        raise ValueError(f"{run}: expected a new folder or one of an earlier run")
+    else:
+        run.mkdir(parents=True, exist_ok=True)
+        _write(file, {"config": plain, "versions": versions()})
+    (run / "cache").mkdir(exist_ok=True)
+    yield run / "cache"
+
+
+def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -> str:
+    """The first thing in which two configurations differ, in words."""
+    for key in sorted({*known, *wanted}):
+        old, new = known.get(key), wanted.get(key)
+        if old != new:
+            if isinstance(old, dict) and isinstance(new, dict):
+                return _difference(old, new, f"{path}{key}, ")
+            was, now = ("nothing" if one is None else repr(one) for one in (old, new))
+            return f"this run was made with other settings ({path}{key}: {was}, now {now})"
+    return "this run was made with other settings"
+
+
+def save_results(folder: str | Path, results: Results) -> list[str]:
+    """Write ``results.json``, ``table.md`` and the plots; returns the names of the files.
+
+    Without matplotlib there are no plots.
+    """
+    run = Path(folder)
+    _write(run / "results.json", results.to_dict())
+    with atomic_path(run / "table.md") as partial:
+        partial.write_text(results.markdown(), encoding="utf-8")
+    return ["results.json", "table.md", *draw_plots(run, results.plots)]
+
+
+def read_run(folder: str | Path) -> tuple[dict[str, Any], Results]:
+    """The configuration and the results of a run that is finished."""
+    run = Path(folder)
+    config = _read(run / "config.json").get("config", {})
+    values = _read(run / "results.json")
+    try:
+        return config, Results.from_dict(values)
+    except (KeyError, TypeError):
+        raise ValueError(f"{run / 'results.json'}: not the results of a run") from None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise ValueError(f"{file}: no such file; expected the folder of a finished run")
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file}: not JSON ({error})") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{file}: expected a JSON object")
+    return values
+
+
+def _write(file: Path, values: dict[str, Any]) -> None:
+    with atomic_path(file) as partial:
+        partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,271 @@
+"""Features of many images, one file for each: parallel, and able to go on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import atomic_path
+from mkdesc._support.threads import available_threads, in_order
+from mkdesc.features.features import DEFAULT_MODEL, Features
+from mkdesc.images.frames import points_from_keypoints
+from mkdesc.images.keypoints import make_detector
+from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
+from mkdesc.models import read_card
+
+__all__ = [
+    "Extracted",
+    "ImageFeatures",
+    "Settings",
+    "check_settings",
+    "extract_features",
+    "load_features",
+    "refuse_foreign",
+    "remove_features",
+]
+
+#: Where a folder of features says how they were made.
+SETTINGS = "features.json"
+
+
+class ImageFeatures(NamedTuple):
+    """What is kept of an image.
+
+    Attributes
+    ----------
+    keypoints
+        (N, 4) float32: x, y, sigma, angle; pixel centres at integers, degrees clockwise.
+    scores
+        (N,) float32: responses of the detector, falling.
+    descriptors
+        (N, D) float32 or uint8.
+    image_size
+        (2,) int64: width and height as the file stores them (EXIF turns nothing).
+    """
+
+    keypoints: NDArray[np.float32]
+    scores: NDArray[np.float32]
+    descriptors: NDArray[Any]
+    image_size: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that features depend on, besides the image; as for :class:`mkdesc.Features`.
+
+    ``sensitive`` asks for SIFT keypoints of a quarter of OpenCV's lowest contrast, placed
+    without its shift of a quarter of a pixel: what a reconstruction wants.
+    """
+
+    detector: str = "sift"
+    max_keypoints: int | None = None
+    model: str = DEFAULT_MODEL
+    side: float | None = None
+    upright: bool = False
+    output: str = "float32"
+    sensitive: bool = False
+
+    def make(self, n_threads: int | None = None) -> Features:
+        """The features these settings describe."""
+        detector: Any = self.detector
+        if self.sensitive and detector == "sift":
+            detector = opencv().SIFT_create(contrastThreshold=0.01, enable_precise_upscale=True)
+        return Features(
+            detector,
+            self.max_keypoints,
+            self.model,
+            self.side,
+            self.upright,
+            self.output,
+            n_threads,
+        )
+
+    def to_json(self) -> str:
+        """As text; the model by what it is, not by its name."""
+        make_detector(self.detector)  # refuses unknown names
+        return json.dumps({**asdict(self), "model": read_card(self.model).sha256}, indent=1)
+
+
+class Extracted(NamedTuple):
+    """What became of a batch.
+
+    Attributes
+    ----------
+    done, kept
+        Names of the images that were described now, and earlier.
+    bad
+        Names of those that could not be, and why.
+    """
+
+    done: list[str]
+    kept: list[str]
+    bad: dict[str, str]
+
+
+def check_settings(place: Path, found: str, expected: str) -> None:
+    """Refuse to mix features that were made with different settings."""
+    try:
+        theirs, ours = json.loads(found), json.loads(expected)
+        differing = [key for key in ours if theirs.get(key) != ours[key]]
+    except (ValueError, TypeError, AttributeError):
+        raise ValueError(f"{place}: does not say how its features were made") from None
+    if differing:
+        had = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
+        raise ValueError(f"{place}: has features of other settings ({had}); choose another place")
+
+
+def features_path(folder: Path, name: str) -> Path:
+    """Where in a folder of features those of an image are."""
+    return folder / f"{name}.npz"
+
+
+def extract_features(
+    images: Mapping[str, Path],
+    folder: str | Path,
+    settings: Settings | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    max_pixels: int = MAX_PIXELS,
+    n_threads: int | None = None,
+) -> Extracted:
+    """Describe images into a folder, one ``.npz`` for each; those that are there are kept.
+
+    Parameters
+    ----------
+    images
+        Names and files, as :func:`mkdesc.images.reading.find_images` gives them.
+    folder
+        Made if it is not there. Each of its files is whole, whenever one stops.
+    settings
+        How to detect and describe; a folder holds features of one kind only.
+    progress
+        Called with how many are done and how many there are.
+    max_pixels
+        Larger images are refused.
+    n_threads
+        Images at a time; None: one per core.
+
+    Returns
+    -------
+    Extracted
+        A bad image stops nothing; it is listed.
+    """
+    how = settings or Settings()
+    target = Path(folder)
+    described = how.to_json()
+    how.make()  # refuses what is wrong before anything is written
+    target.mkdir(parents=True, exist_ok=True)
+    if (target / SETTINGS).exists():
+        check_settings(target, (target / SETTINGS).read_text(), described)
+    elif any(features_path(target, name).exists() for name in images):
+        raise ValueError(
+            f"{target}: has files of features, but no {SETTINGS}; choose another place"
+        )
+    else:
+        with atomic_path(target / SETTINGS) as partial:
+            partial.write_text(described)
+    kept = [name for name in images if _is_whole(target, name)]
+    there = set(kept)
+    names = [name for name in images if name not in there]
+
+    local = threading.local()
+
+    def make(index: int) -> str | None:
+        name = names[index]
+        try:
+            # Detectors are not meant for two threads at a time.
+            if not hasattr(local, "features"):
+                local.features = how.make(n_threads=1)
+            found = _describe(local.features, read_gray(images[name], max_pixels, as_stored=True))
+        except (ValueError, OSError) as error:
+            return str(error)
+        _save(features_path(target, name), found)
+        return None
+
+    threads = available_threads() if n_threads is None else n_threads
+    bad: dict[str, str] = {}
+    for index, reason in enumerate(in_order(make, len(names), threads)):
+        if reason is not None:
+            bad[names[index]] = reason
+        if progress is not None:
+            progress(len(kept) + index + 1, len(images))
+    return Extracted([name for name in names if name not in bad], kept, bad)
+
+
+def _describe(features: Features, image: NDArray[np.uint8]) -> ImageFeatures:
+    keypoints, descriptors = features.detectAndCompute(image)
+    return ImageFeatures(
+        points_from_keypoints(keypoints).astype(np.float32),
+        np.array([keypoint.response for keypoint in keypoints], np.float32),
+        descriptors,
+        np.array(image.shape[::-1], np.int64),
+    )
+
+
+def _save(path: Path, found: ImageFeatures) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as partial, partial.open("wb") as file:
+        np.savez(file, **found._asdict())
+
+
+def load_features(folder: str | Path, name: str) -> ImageFeatures:
+    """The features of an image out of a folder.
+
+    Parameters
+    ----------
+    folder
+        What :func:`extract_features` wrote.
+    name
+        Of the image.
+    """
+    path = features_path(Path(folder), name)
+    try:
+        # numpy leaves a damaged file open that it has opened itself.
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            return ImageFeatures(*(file[field] for field in ImageFeatures._fields))
+    # An array instead of an archive is no context manager; an empty file is an EOFError.
+    except (KeyError, ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path}: not a file of features ({error})") from None
+
+
+def _is_whole(folder: Path, name: str) -> bool:
+    """Whether an image has features that can be read; damaged ones are made again."""
+    try:
+        load_features(folder, name)
+    except (ValueError, FileNotFoundError):
+        return False
+    return True
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that has files but does not say that they are features."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / SETTINGS).is_file():
+        raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
+
+
+def remove_features(folder: Path, names: Iterable[str]) -> None:
+    """Remove the features of images, and the folder if nothing else is in it.
+
+    Parameters
+    ----------
+    folder
+        What :func:`extract_features` wrote.
+    names
+        Of the images.
+    """
+    for name in names:
+        path = features_path(folder, name)
+        path.unlink(missing_ok=True)
+        for parent in path.relative_to(folder).parents[:-1]:
+            if not any((folder / parent).iterdir()):
+                (folder / parent).rmdir()
+    if [file.name for file in folder.iterdir()] == [SETTINGS]:
+        (folder / SETTINGS).unlink()
+        folder.rmdir()

@@ -1,0 +1,1 @@
+"""Features in the files of other programs."""

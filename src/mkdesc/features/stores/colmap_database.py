@@ -1,0 +1,176 @@
+"""Features and matches in a COLMAP database.
+
+COLMAP's own matcher is not used: it wants unsigned descriptors and compares dot products. What
+works is to write keypoints and matches and to let COLMAP verify these.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import atomic_path
+from mkdesc.features.folder import ImageFeatures, check_settings, load_features
+
+__all__ = [
+    "CAMERAS",
+    "add_features",
+    "check_cameras",
+    "common_folder",
+    "pycolmap_module",
+    "stored_names",
+]
+
+#: Which images share a camera, by COLMAP's names.
+CAMERAS = {
+    "auto": "AUTO",
+    "single": "SINGLE",
+    "per-image": "PER_IMAGE",
+    "per-folder": "PER_FOLDER",
+}
+
+#: COLMAP has (0.5, 0.5) at the centre of the first pixel, we (0, 0).
+PIXEL_CENTRE = 0.5
+
+
+def pycolmap_module() -> Any:
+    """The pycolmap module, told to be quiet, or an ImportError that says how to get it."""
+    try:
+        import pycolmap
+    except ImportError:
+        raise ImportError("COLMAP needs pycolmap: pip install 'mkdesc[colmap]'") from None
+    pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
+    return pycolmap
+
+
+def common_folder(images: Mapping[str, Path]) -> Path:
+    """The folder that the names of images are paths from; there must be one for COLMAP.
+
+    Examples
+    --------
+    >>> common_folder({"a.jpg": Path("x/a.jpg"), "b/c.jpg": Path("x/b/c.jpg")}).as_posix()
+    'x'
+    """
+    roots = {}
+    for name, file in images.items():
+        roots[Path(*file.parts[: len(file.parts) - len(Path(name).parts)])] = file
+    if len(roots) > 1:
+        one, other, *_ = roots.values()
+        raise ValueError(f"{one} and {other}: COLMAP expects all images below one folder")
+    return next(iter(roots))
+
+
+def stored_names(path: Path, settings: str) -> set[str]:
+    """Names of the images in a database; none if there is no database.
+
+    Parameters
+    ----------
+    path
+        Of the database.
+    settings
+        How its features must have been made.
+    """
+    if not path.exists():
+        return set()
+    try:
+        with closing(sqlite3.connect(path)) as base:
+            found = base.execute("SELECT settings FROM mkdesc").fetchone()
+            names = {name for (name,) in base.execute("SELECT name FROM images")}
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"{path}: not a COLMAP database written by mkdesc ({error})") from None
+    check_settings(path, found[0] if found else "", settings)
+    return names
+
+
+def check_cameras(cameras: str, camera_model: str) -> None:
+    """Refuse unknown names, as for :func:`add_features`."""
+    if cameras not in CAMERAS:
+        raise ValueError(f"cameras: expected one of {', '.join(CAMERAS)}, got {cameras!r}")
+    models = [name for name in pycolmap_module().CameraModelId.__members__ if name != "INVALID"]
+    if camera_model not in models:
+        expected = ", ".join(models)
+        raise ValueError(f"camera_model: expected one of {expected}, got {camera_model!r}")
+
+
+def add_features(
+    path: Path,
+    folder: Path,
+    names: Iterable[str],
+    settings: str,
+    images: Path,
+    cameras: str = "auto",
+    camera_model: str = "SIMPLE_RADIAL",
+) -> None:
+    """Add images and the keypoints of their features to a database, or make it.
+
+    Parameters
+    ----------
+    path
+        Of the database; replaced as a whole at the end.
+    folder
+        What :func:`mkdesc.features.folder.extract_features` wrote.
+    names
+        Of the images.
+    settings
+        How the features were made.
+    images
+        Folder of the photographs.
+    cameras
+        Which images share a camera, one of :data:`CAMERAS`; auto: all of them, if they are of
+        one size and their EXIF data tell of one focal length or none.
+    camera_model
+        COLMAP's name of the camera model.
+    """
+    check_cameras(cameras, camera_model)
+    pycolmap = pycolmap_module()
+    new = sorted(names)
+    with atomic_path(path) as partial:
+        if path.exists():
+            shutil.copyfile(path, partial)
+        reader = pycolmap.ImageReaderOptions(camera_model=camera_model)
+        mode = getattr(pycolmap.CameraMode, CAMERAS[cameras])
+        if cameras == "auto" and not path.exists() and _one_camera(images, new):
+            mode = pycolmap.CameraMode.SINGLE
+        pycolmap.import_images(partial, images, mode, new, reader)
+        with pycolmap.Database.open(partial) as base:
+            known = {image.name: image for image in base.read_all_images()}
+            for name in new:
+                if name not in known:
+                    raise ValueError(f"{images / name}: COLMAP cannot read this image")
+                found = load_features(folder, name)
+                camera = base.read_camera(known[name].camera_id)
+                if [camera.width, camera.height] != found.image_size.tolist():
+                    raise ValueError(
+                        f"{images / name}: {camera.width} x {camera.height} px for COLMAP, but "
+                        f"its features are of {found.image_size[0]} x {found.image_size[1]} px"
+                    )
+                base.write_keypoints(known[name].image_id, colmap_keypoints(found))
+        with closing(sqlite3.connect(partial)) as base:
+            base.execute("CREATE TABLE IF NOT EXISTS mkdesc (settings TEXT)")
+            base.execute("DELETE FROM mkdesc")
+            base.execute("INSERT INTO mkdesc VALUES (?)", (settings,))
+            base.commit()
+
+
+def _one_camera(images: Path, names: Iterable[str]) -> bool:
+    """Whether photographs look as if one camera took them."""
+    pycolmap = pycolmap_module()
+    kinds = set()
+    for name in names:
+        camera = pycolmap.infer_camera_from_image(images / name)
+        kinds.add((camera.width, camera.height, round(camera.mean_focal_length(), 3)))
+    return len(kinds) == 1
+
+
+def colmap_keypoints(found: ImageFeatures) -> NDArray[np.float32]:
+    """Keypoints (N, 4) as COLMAP has them: x, y, scale, orientation in radians."""
+    points = found.keypoints + np.array([PIXEL_CENTRE, PIXEL_CENTRE, 0, 0], np.float32)
+    points[:, 3] = np.deg2rad(points[:, 3])
+    return points

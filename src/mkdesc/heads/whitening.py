@@ -1,0 +1,367 @@
+"""Whitening: the linear projection, learned from statistics, that makes descriptors good."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._support.parameters import Estimator
+from mkdesc.heads.statistics import Statistics, as_descriptors
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+__all__ = [
+    "METHODS",
+    "Projection",
+    "Whitening",
+    "learn_projection",
+    "pca_scale",
+    "signed_power",
+]
+
+Array = NDArray[np.float64]
+
+#: The methods, and whether they need matching pairs.
+METHODS = {"pca": False, "pcawt": False, "pcaws": False, "lw": True, "gda": True}
+
+#: Share of the mean variance that is added where the statistics are singular.
+RIDGE = 1e-6
+#: Ratio of the smallest to the largest eigenvalue below which they count as singular.
+SINGULAR = 1e-10
+#: Share of the covariance of all descriptors in the denominator of ``gda``.
+MIXING = 0.1
+
+
+def signed_power(X: NDArray[Any], power: float) -> NDArray[Any]:
+    """Descriptors (N, D) with every number raised to a power, its sign kept; then l2.
+
+    >>> signed_power(np.array([[0.36, -0.64]]), 0.5).round(6).tolist()
+    [[0.6, -0.8]]
+    """
+    if power == 1:
+        return X
+    y = np.abs(X)
+    np.power(y, y.dtype.type(power), out=y)
+    return _unit(np.copysign(y, X, out=y))
+
+
+def _unit(y: NDArray[Any]) -> NDArray[Any]:
+    """Divide rows by their norms, in place; a row of zeros stays."""
+    norms = np.sqrt(np.einsum("ij,ij->i", y, y))
+    y /= np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
+    return y
+
+
+class Projection(NamedTuple):
+    """What is applied to a descriptor: a power, ``A^T (x - mean)``, perhaps a root, and l2.
+
+    Attributes
+    ----------
+    mean
+        (D,) float32.
+    matrix
+        (D, d) float32, one column per dimension of the result.
+    power
+        Exponent of the signed power that comes first; 1: none.
+    square_root
+        Whether the signed square root follows the projection.
+    """
+
+    mean: NDArray[np.float32]
+    matrix: NDArray[np.float32]
+    power: float = 1.0
+    square_root: bool = False
+
+    def apply(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Project descriptors (N, D) to unit vectors (N, d); the mean itself gives zeros."""
+        y = signed_power(np.asarray(X, np.float32), self.power) @ self.matrix
+        y -= self.mean @ self.matrix
+        if self.square_root:
+            y = np.copysign(np.sqrt(np.abs(y)), y)
+        return _unit(y)
+
+
+class Whitening(Estimator):
+    """A learned projection of descriptors, as a scikit-learn transformer.
+
+    Parameters
+    ----------
+    method
+        ``"lw"``: the paper's learned whitening: whiten the differences of matching pairs, then
+        PCA. ``"gda"``: generalised discriminant analysis, which weighs the dimensions by how
+        well they tell pairs apart. ``"pca"``: PCA and signed square root. ``"pcawt"``: PCA,
+        each dimension divided by its standard deviation to the power ``t``. ``"pcaws"``: PCA
+        with whitening by shrunk eigenvalues.
+    dims
+        How many dimensions to keep, at most.
+    t
+        Attenuation of ``pcawt``: 0 leaves PCA, 1 is full whitening.
+    shrinkage
+        For ``pcaws``: an index (int) of the eigenvalue, relative to the largest, that all are
+        shrunk to; or this value itself (float, between 0 and 1).
+    ridge
+        Share of the mean variance added to the diagonal before anything is inverted. None adds
+        none, or 1e-6 with a warning where the statistics are singular.
+    power
+        Exponent of a signed power (and l2) applied to descriptors before all else; 1: none.
+        Three quarters evens out the numbers of a descriptor and helps most of the time.
+
+    Attributes
+    ----------
+    projection_ : Projection
+        What was learned.
+    statistics_ : Statistics
+        What it was learned from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points = np.repeat(rng.normal(size=(500, 10)), 2, axis=0)
+    >>> X, labels = points + rng.normal(scale=0.1, size=points.shape), np.repeat(np.arange(500), 2)
+    >>> Whitening("lw", dims=4).fit(X, labels).transform(X).shape
+    (1000, 4)
+    """
+
+    projection_: Projection
+    statistics_: Statistics
+
+    def __init__(
+        self,
+        method: str = "lw",
+        dims: int = 128,
+        t: float = 0.7,
+        shrinkage: int | float = 40,
+        ridge: float | None = None,
+        power: float = 1.0,
+    ) -> None:
+        self.method = method
+        self.dims = dims
+        self.t = t
+        self.shrinkage = shrinkage
+        self.ridge = ridge
+        self.power = power
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        pairs: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Self:
+        """Learn from descriptors (N, D) and what matches among them.
+
+        Parameters
+        ----------
+        X
+            Descriptors.
+        y
+            (N,) what each shows: all pairs of equal labels match. A label that comes once
+            adds to the covariance of all and to nothing else.
+        pairs
+            Instead of ``y``, two arrays of row indices of matching descriptors.
+        """
+        self.__dict__.pop("statistics_", None)
+        self.partial_fit(X, y, pairs)
+        return self.fit_statistics(self.statistics_)
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        pairs: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Self:
+        """Add data to what earlier calls have seen; ``transform`` then uses all of it.
+
+        Pairs are formed within one call.
+        """
+        self.check()
+        X = as_descriptors(X)
+        if not hasattr(self, "statistics_"):
+            self.statistics_ = Statistics(X.shape[1])
+        labels = y if METHODS[self.method] else None
+        self.statistics_.update(signed_power(X, self.power), labels, pairs)
+        self.__dict__.pop("projection_", None)
+        return self
+
+    def fit_statistics(self, statistics: Statistics) -> Self:
+        """Learn from statistics that were gathered, merged or loaded before.
+
+        They must be statistics of ``signed_power(descriptors, power)``.
+        """
+        self.check()
+        self.statistics_ = statistics
+        learned = learn_projection(
+            statistics, self.method, self.dims, self.t, self.shrinkage, self.ridge
+        )
+        self.projection_ = learned._replace(power=float(self.power))
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float32]:
+        """Project descriptors (N, D) to unit vectors (N, dims), float32."""
+        projection = self.learned()
+        return projection.apply(as_descriptors(X, len(projection.mean)))
+
+    def learned(self, dims: int | None = None) -> Projection:
+        """What was learned, or an error; also if it was learned on other than ``dims`` numbers."""
+        if not hasattr(self, "projection_"):
+            if not hasattr(self, "statistics_"):
+                raise self._not_fitted()
+            self.fit_statistics(self.statistics_)
+        found = len(self.projection_.mean)
+        if dims is not None and found != dims:
+            raise ValueError(
+                f"whitening: learned on {found} numbers, but the descriptor has {dims}"
+            )
+        return self.projection_
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        pairs: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> NDArray[np.float32]:
+        """Learn from descriptors and project them."""
+        return self.fit(X, y, pairs).transform(X)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Length of the descriptors it was learned from."""
+        if hasattr(self, "statistics_"):
+            return self.statistics_.dims
+        if hasattr(self, "projection_"):
+            return len(self.projection_.mean)
+        raise AttributeError("n_features_in_")
+
+    def check(self) -> None:
+        """Refuse bad parameters."""
+        if not isinstance(self.method, str) or self.method not in METHODS:
+            raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
+        if not isinstance(self.dims, (int, np.integer)) or self.dims < 1:
+            raise ValueError(f"dims: expected an integer >= 1, got {self.dims!r}")
+        if not isinstance(self.power, Real) or not 0 < self.power <= 1:
+            raise ValueError(f"power: expected a number in (0, 1], got {self.power!r}")
+        if not isinstance(self.t, Real) or not np.isfinite(self.t):
+            raise ValueError(f"t: expected a number, got {self.t!r}")
+        if not isinstance(self.shrinkage, Real) or isinstance(self.shrinkage, bool):
+            raise ValueError(f"shrinkage: expected an index or a value, got {self.shrinkage!r}")
+        if self.ridge is not None and not (
+            isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf
+        ):
+            raise ValueError(f"ridge: expected a number >= 0 or None, got {self.ridge!r}")
+
+    @staticmethod
+    def _not_fitted() -> Exception:
+        message = "this Whitening has not learned anything yet: call fit first"
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            return ValueError(message)
+        return NotFittedError(message)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "statistics_") or hasattr(self, "projection_")
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=METHODS[self.method]),
+            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
+            input_tags=InputTags(),
+        )
+
+
+def learn_projection(
+    statistics: Statistics,
+    method: str = "lw",
+    dims: int = 128,
+    t: float = 0.7,
+    shrinkage: int | float = 40,
+    ridge: float | None = None,
+) -> Projection:
+    """The projection that a method makes of statistics; see :class:`Whitening`.
+
+    Columns come by decreasing eigenvalue; the largest number of each is positive.
+    """
+    from scipy.linalg import eigh
+
+    covariance = statistics.covariance
+    if not METHODS[method]:
+        values, vectors = eigh(_regular(covariance, ridge, "descriptors", method == "pca"))
+        values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+        scale = pca_scale(values, method, t, shrinkage)
+    else:
+        within = statistics.pair_covariance
+        if method == "gda":
+            within = within + MIXING * covariance
+        values, vectors = eigh(covariance, _regular(within, ridge, "matching pairs"))
+        values, vectors = values[::-1], vectors[:, ::-1]
+        scale = np.ones_like(values)
+        if method == "gda":
+            # What a dimension adds to the evidence that two descriptors match.
+            excess = np.maximum(values - 0.5, 0)
+            scale = np.sqrt(excess / (2 * excess + 0.5))
+    matrix = (vectors * scale)[:, : min(dims, statistics.dims)]
+    largest = np.take_along_axis(matrix, np.abs(matrix).argmax(axis=0)[None], axis=0)
+    matrix = matrix * np.where(largest < 0, -1, 1)
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{method}: the statistics are too degenerate to learn from")
+    return Projection(
+        statistics.mean.astype(np.float32),
+        np.ascontiguousarray(matrix, np.float32),
+        square_root=method == "pca",
+    )
+
+
+def _regular(matrix: Array, ridge: float | None, what: str, as_it_is: bool = False) -> Array:
+    """A covariance with a ridge, as asked for or, with a warning, as needed."""
+    mean_variance = np.trace(matrix) / len(matrix)
+    if not mean_variance > 0:
+        raise ValueError(f"the {what} do not differ: there is nothing to learn from")
+    if ridge is None:
+        values = np.linalg.eigvalsh(matrix)
+        if as_it_is or values[0] > SINGULAR * values[-1]:
+            return matrix
+        ridge = RIDGE
+        warnings.warn(
+            f"the covariance of the {what} is singular (too few, or dependent dimensions); "
+            f"{RIDGE:g} of the mean variance was added to it",
+            stacklevel=4,
+        )
+    return matrix + ridge * mean_variance * np.eye(len(matrix))
+
+
+def pca_scale(
+    values: NDArray[np.floating], method: str, t: float, shrinkage: int | float
+) -> NDArray[np.floating]:
+    """What the PCA methods multiply each dimension by, given decreasing eigenvalues (D,).
+
+    >>> pca_scale(np.array([4.0, 1.0]), "pcawt", t=1, shrinkage=0).tolist()
+    [0.5, 1.0]
+    """
+    if method == "pcawt":
+        return values ** (-t / 2)
+    if method == "pcaws":
+        relative = values / values[0]
+        b = _shrinkage(relative, shrinkage)
+        return ((1 - b) * relative + b) ** -0.5
+    return np.ones_like(values)
+
+
+def _shrinkage(relative: NDArray[np.floating], shrinkage: int | float) -> float:
+    """The value that relative eigenvalues are shrunk to."""
+    if isinstance(shrinkage, (int, np.integer)):
+        if not 0 <= shrinkage < len(relative):
+            raise ValueError(
+                f"shrinkage: expected an index below {len(relative)} (the dimensions) or a value "
+                f"between 0.0 and 1.0, got {shrinkage}"
+            )
+        return float(relative[shrinkage])
+    if not 0 <= shrinkage <= 1:
+        raise ValueError(f"shrinkage: expected a value between 0.0 and 1.0, got {shrinkage}")
+    return float(shrinkage)

@@ -1,0 +1,378 @@
+"""Parametrizations: products of kernels over pixel attributes, and sums of such products.
+
+A parametrization is data. The paper's two are
+
+>>> print(POLAR)
+phi(8,2)*rho(8,2)*relative_theta(8,3)
+>>> print(CARTESIAN)
+x(1,1)*y(1,1)*theta(8,3)
+
+and one's own is a line, in Python or as text:
+
+>>> mine = product(rho=VonMises(4, 2), theta=VonMises(8, 3))
+>>> mine == as_parametrization("rho(4,2)*theta(8,3)")
+True
+>>> (POLAR + mine).dims
+210
+
+Products may also have factors over a pixel's intensity and local shape; the extended descriptor is
+
+>>> print(EXTENDED)
+standard: x(8,2)*y(8,2)*theta(8,3) + x(8,2)*y(8,2)*intensity(2) + x(8,2)*y(8,2)*shape +
+x(8,2)*y(8,2)*intensity(1)*theta(8,2)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.text import shorten
+from mkdesc.kernels.pixelfeatures import Intensity, OwnFeature, Shape, registered_feature
+from mkdesc.kernels.pixelvalues import SPATIAL
+from mkdesc.kernels.preparation import PAPER, PREPARATIONS, STANDARD, STANDARD_24, Preparation
+from mkdesc.kernels.vonmises import VonMises
+
+__all__ = [
+    "CARTESIAN",
+    "CARTESIAN_RELATIVE",
+    "EXTENDED",
+    "EXTENDED_24",
+    "NAMED",
+    "POLAR",
+    "POLAR_ABSOLUTE",
+    "Parametrization",
+    "Product",
+    "as_parametrization",
+    "product",
+]
+
+#: Attributes of a gradient: the angle itself, and the angle relative to ``phi``.
+ANGULAR = ("theta", "relative_theta")
+#: Other features of a pixel.
+FEATURES: dict[str, type[Intensity] | type[Shape]] = {"intensity": Intensity, "shape": Shape}
+#: All names that one's own features cannot have.
+BUILT_IN = (*SPATIAL, *ANGULAR, *FEATURES, "weight")
+
+#: Longest raw descriptor; anything longer is a slip of the pen.
+MOST_DIMS = 100_000
+#: Most products, and the longest text: reading takes a time that grows with its square.
+MOST_PRODUCTS = 50
+MOST_CHARACTERS = 5000
+
+#: A factor of a product: a kernel over an angle, or an explicit feature.
+Factor = VonMises | Intensity | Shape | OwnFeature
+
+
+def _check_length(text: str) -> None:
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(
+            f"parametrization {shorten(text)!r}: expected at most {MOST_CHARACTERS} characters, "
+            f"got {len(text)}"
+        )
+
+
+def _check_products(count: int) -> None:
+    if count > MOST_PRODUCTS:
+        raise ValueError(
+            f"parametrization: expected at most {MOST_PRODUCTS} products, got {count}"
+        )
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of kernels, one per pixel attribute; its feature map is their Kronecker product.
+
+    Features and gradient attributes come first (slowest) in the feature map, then the positions;
+    both in the order in which they are written. Pixels are weighted by the square root of their
+    gradient magnitude, except in products over intensity or shape that leave the gradient out.
+    """
+
+    kernels: tuple[tuple[str, Factor], ...]
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.kernels]
+        known = (*SPATIAL, *ANGULAR, *FEATURES)
+        if not names:
+            raise ValueError("a product needs at least one kernel")
+        for name, factor in self.kernels:
+            if isinstance(factor, OwnFeature) and factor.name == name:
+                continue
+            if name not in known:
+                raise ValueError(
+                    f"unknown attribute {shorten(name)!r}: expected one of {', '.join(known)}"
+                )
+            if not isinstance(factor, FEATURES.get(name, VonMises)):
+                raise ValueError(f"attribute {name!r} cannot have the kernel {factor!r}")
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"attribute {name!r} is given twice in {shorten(str(self))}")
+        if len(self.explicit) + bool(self.angular) > 2:
+            raise ValueError(
+                f"{shorten(str(self))}: at most two of gradient angle, intensity, shape, your own"
+            )
+
+    def __str__(self) -> str:
+        return "*".join(f"{name}{factor}" for name, factor in self.kernels)
+
+    @property
+    def explicit(self) -> tuple[tuple[str, Factor], ...]:
+        """The factors over intensity, shape and one's own features."""
+        return tuple(item for item in self.kernels if not isinstance(item[1], VonMises))
+
+    @property
+    def angular(self) -> tuple[tuple[str, VonMises], ...]:
+        """The kernels over the gradient angle."""
+        return tuple(
+            (name, k) for name, k in self.kernels if name in ANGULAR and isinstance(k, VonMises)
+        )
+
+    @property
+    def spatial(self) -> tuple[tuple[str, Factor], ...]:
+        """The kernels over the position."""
+        return tuple(item for item in self.kernels if item[0] in SPATIAL)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether pixels are weighted by their gradients."""
+        return bool(self.angular) or not self.explicit
+
+    @property
+    def dims(self) -> int:
+        """Length of the feature map."""
+        return math.prod(kernel.dims for _, kernel in self.kernels)
+
+    def feature_map(self, values: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Map what :func:`~mkdesc.kernels.pixelvalues.pixel_values` returns to (..., dims).
+
+        >>> v = {"x": np.zeros(2), "y": np.zeros(2), "theta": np.ones(2)}
+        >>> CARTESIAN.parts[0].feature_map(v).shape
+        (2, 63)
+        """
+        ordered = (*self.explicit, *self.angular, *self.spatial)
+        return reduce(_kronecker, [k.feature_map(values[name]) for name, k in ordered])
+
+    def responses(
+        self,
+        p: Mapping[str, NDArray[np.float64]],
+        q: Mapping[str, NDArray[np.float64]],
+        exact: bool = True,
+    ) -> NDArray[np.float64]:
+        """The kernel between all of N pixels and all of M, (N, M); exact or truncated.
+
+        >>> p, q = {"theta": np.zeros(2)}, {"theta": np.array([0, np.pi, 1])}
+        >>> product(theta=VonMises(8, 3)).parts[0].responses(p, q)[0].round(3).tolist()
+        [1.0, 0.0, 0.025]
+        """
+        k = np.ones(())
+        for name, factor in self.kernels:
+            if isinstance(factor, VonMises):
+                delta = np.subtract.outer(p[name], q[name])
+                k = k * (factor(delta) if exact else factor.approximate(delta))
+            else:  # an explicit feature's kernel is the dot product of its features
+                k = k * (factor.feature_map(p[name]) @ factor.feature_map(q[name]).T)
+        return k
+
+
+def _kronecker(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Kronecker product of the last axes."""
+    return (a[..., :, None] * b[..., None, :]).reshape(*a.shape[:-1], a.shape[-1] * b.shape[-1])
+
+
+@dataclass(frozen=True)
+class Parametrization:
+    """One or more products of kernels, whose descriptors are normalised and concatenated.
+
+    Build it with :func:`product` and ``+``, or from text with :func:`as_parametrization`.
+
+    Attributes
+    ----------
+    parts
+        The products.
+    preparation
+        What happens to a patch before.
+    """
+
+    parts: tuple[Product, ...]
+    preparation: Preparation = PAPER
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ValueError("a parametrization needs at least one product of kernels")
+        _check_products(len(self.parts))
+        text = str(self)
+        _check_length(text)  # what can be written can be read again
+        if self.dims > MOST_DIMS:
+            raise ValueError(
+                f"{shorten(text)}: {self.dims} numbers per descriptor, at most {MOST_DIMS}"
+            )
+        for part in self.parts:
+            if part.explicit and not self.preparation.standardise:
+                raise ValueError(
+                    f"{shorten(str(part))}: such features mean nothing where contrast is not "
+                    "removed; use the preparation 'standard'"
+                )
+
+    def __add__(self, other: object) -> Parametrization:
+        if not isinstance(other, Parametrization):
+            return NotImplemented
+        if other.preparation != self.preparation:
+            raise ValueError(
+                f"cannot add parametrizations prepared as {self.preparation.name!r} and as "
+                f"{other.preparation.name!r}"
+            )
+        return Parametrization(self.parts + other.parts, self.preparation)
+
+    def __str__(self) -> str:
+        text = " + ".join(str(part) for part in self.parts)
+        return text if self.preparation == PAPER else f"{self.preparation.name}: {text}"
+
+    def __repr__(self) -> str:
+        return f"as_parametrization({str(self)!r})"
+
+    @property
+    def own(self) -> tuple[OwnFeature, ...]:
+        """The features in it that were registered, each once."""
+        factors = (factor for part in self.parts for _, factor in part.kernels)
+        return tuple(dict.fromkeys(f for f in factors if isinstance(f, OwnFeature)))
+
+    @property
+    def dims(self) -> int:
+        """Length of the raw descriptor."""
+        return sum(part.dims for part in self.parts)
+
+
+def product(preparation: Preparation = PAPER, **kernels: Factor) -> Parametrization:
+    """A parametrization that is a single product of kernels over named attributes.
+
+    Parameters
+    ----------
+    preparation
+        What happens to a patch before.
+    **kernels
+        Any of ``x``, ``y``, ``rho``, ``phi``, ``theta``, ``relative_theta``, each with a
+        :class:`~mkdesc.kernels.vonmises.VonMises`; ``intensity`` with
+        :class:`~mkdesc.kernels.pixelfeatures.Intensity`; ``shape`` with
+        :class:`~mkdesc.kernels.pixelfeatures.Shape`; a name of one's own with what
+        :func:`mkdesc.register_feature` returned.
+
+    Examples
+    --------
+    >>> product(x=VonMises(1, 1), y=VonMises(1, 1), theta=VonMises(8, 3)) == CARTESIAN
+    True
+    """
+    return Parametrization((Product(tuple(kernels.items())),), preparation)
+
+
+_PHI, _RHO, _X, _THETA = VonMises(8, 2), VonMises(8, 2), VonMises(1, 1), VonMises(8, 3)
+
+#: The paper's polar kernel (Bursuc et al.): position and the gradient angle relative to it.
+POLAR = product(phi=_PHI, rho=_RHO, relative_theta=_THETA)
+#: The paper's cartesian kernel, with the absolute gradient angle.
+CARTESIAN = product(x=_X, y=_X, theta=_THETA)
+#: The two other parametrizations of the paper's Figure 2.
+POLAR_ABSOLUTE = product(phi=_PHI, rho=_RHO, theta=_THETA)
+CARTESIAN_RELATIVE = product(x=_X, y=_X, relative_theta=_THETA)
+
+#: Beyond the paper: gradient, intensity, local shape, and the products of the first two, all on
+#: one cartesian kernel, on standardised patches.
+_XY = VonMises(8, 2)
+EXTENDED = (
+    product(STANDARD, x=_XY, y=_XY, theta=VonMises(8, 3))
+    + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(2))
+    + product(STANDARD, x=_XY, y=_XY, shape=Shape())
+    + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(1), theta=VonMises(8, 2))
+)
+
+#: The same on smaller patches.
+EXTENDED_24 = Parametrization(EXTENDED.parts, STANDARD_24)
+
+#: Names that :func:`as_parametrization` understands.
+NAMED = {
+    "polar": POLAR,
+    "cartesian": CARTESIAN,
+    "polar-absolute": POLAR_ABSOLUTE,
+    "cartesian-relative": CARTESIAN_RELATIVE,
+    "extended": EXTENDED,
+    "extended-24": EXTENDED_24,
+}
+
+_KERNEL = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*")
+
+
+def as_parametrization(spec: str | Parametrization) -> Parametrization:
+    """Read a parametrization from text such as ``"polar+cartesian"`` or ``"x(1,1)*theta(8,3)"``.
+
+    Names and products of ``attribute(kappa,n)`` may be mixed, joined by ``+``; ``str`` of a
+    parametrization is such a text.
+
+    Examples
+    --------
+    >>> as_parametrization("polar+cartesian") == POLAR + CARTESIAN
+    True
+    """
+    if isinstance(spec, Parametrization):
+        return spec
+    if not isinstance(spec, str):
+        raise ValueError(f"parametrization must be text or a Parametrization, got {spec!r}")
+    _check_length(spec)
+    start, colon, rest = spec.partition(":")
+    preparation = PAPER
+    if colon:
+        if start.strip() not in PREPARATIONS:
+            raise ValueError(
+                f"parametrization {shorten(spec)!r}: unknown preparation "
+                f"{shorten(start.strip())!r}, expected one of {', '.join(PREPARATIONS)}"
+            )
+        preparation = PREPARATIONS[start.strip()]
+    found: list[Parametrization] = []
+    # A '+' inside parentheses belongs to a number (1e+3).
+    texts = re.split(r"\+(?![^(]*\))", rest if colon else spec)
+    _check_products(len(texts))
+    for text in texts:
+        name = text.strip().lower()
+        if name in NAMED and not colon:
+            found.append(NAMED[name])
+        else:
+            found.append(Parametrization((_parse_product(text, spec),), preparation))
+    return sum(found[1:], found[0])
+
+
+def _parse_product(text: str, spec: str) -> Product:
+    kernels: list[tuple[str, Factor]] = []
+    for factor in text.split("*"):
+        match = _KERNEL.fullmatch(factor)
+        name, arguments = match.groups() if match else ("", None)
+        try:
+            kernels.append((name, _parse_factor(name, arguments)))
+        except ValueError as error:
+            raise ValueError(
+                f"parametrization {shorten(spec)!r}: cannot read {shorten(factor.strip())!r}; "
+                f"{shorten(str(error), 400)}"
+            ) from None
+    return Product(tuple(kernels))
+
+
+def _parse_factor(name: str, arguments: str | None) -> Factor:
+    numbers = [] if arguments is None else arguments.split(",")
+    if name == "shape" and arguments is None:
+        return Shape()
+    if name == "intensity" and len(numbers) == 1:
+        return Intensity(int(numbers[0]))
+    own = registered_feature(name)
+    if own is not None:
+        if numbers != [str(own.dims)]:
+            raise ValueError(f"{name!r} is registered as {name}({own.dims})")
+        return own
+    if len(numbers) == 2:
+        return VonMises(float(numbers[0]), int(numbers[1]))
+    raise ValueError(
+        f"expected one of {', '.join(NAMED)}, attribute(kappa,n) such as theta(8,3), "
+        "intensity(1), intensity(2), shape, or a name given to mkdesc.register_feature"
+    )

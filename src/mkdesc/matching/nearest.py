@@ -1,0 +1,194 @@
+"""Matching descriptors: nearest neighbours, exact and fast.
+
+>>> import numpy as np
+>>> a = np.eye(4, dtype=np.float32)
+>>> match_descriptors(a, a[[2, 0, 1]]).pairs.tolist()
+[[0, 1], [1, 2], [2, 0]]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.images.reading import opencv
+from mkdesc.measures.distances import as_descriptors, pair_distances
+
+__all__ = [
+    "Matches",
+    "check_limits",
+    "match_descriptors",
+]
+
+#: Descriptors per block, of the first and of the second set: 32 MB of scores.
+ROWS, COLUMNS = 1024, 8192
+
+
+class Matches(NamedTuple):
+    """Pairs of descriptors, and how far apart they are.
+
+    Attributes
+    ----------
+    pairs
+        (M, 2) int64: index into the first set, index into the second.
+    distances
+        (M,) float32, Euclidean.
+    """
+
+    pairs: NDArray[np.int64]
+    distances: NDArray[np.float32]
+
+    def to_opencv(self) -> list[Any]:
+        """``cv2.DMatch`` objects, for ``cv2.drawMatches`` and the like."""
+        make = opencv().DMatch
+        rows = zip(self.pairs.tolist(), self.distances.tolist(), strict=True)
+        return [make(i, j, distance) for (i, j), distance in rows]
+
+
+def match_descriptors(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    mutual: bool = True,
+    ratio: float | None = None,
+    max_distance: float | None = None,
+) -> Matches:
+    """Nearest neighbours by Euclidean distance; exact, in bounded memory.
+
+    Parameters
+    ----------
+    a, b
+        Descriptors (N, D) and (M, D) of two images.
+    mutual
+        Whether to keep only pairs of which each is the other's nearest.
+    ratio
+        Keep a pair only if its distance is less than this times the distance to the second
+        nearest of ``b`` (Lowe's test); None: no test.
+    max_distance
+        Keep a pair only if its distance is at most this; None: no limit.
+
+    Returns
+    -------
+    Matches
+        In the order of ``a``. Of equally near descriptors the first counts as the nearest.
+
+    Notes
+    -----
+    All vectors are first moved and scaled alike, to be of about unit size; whole numbers stay
+    exact. Distances are compared as scores -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2, one
+    matrix product per block; rows and columns of a block are searched in one pass. Bytes are
+    compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
+    """
+    here, there = np.asarray(a), np.asarray(b)
+    for name, array in (("a", here), ("b", there)):
+        as_descriptors(array, name=name)
+        if not array.shape[1]:
+            raise ValueError(f"{name}: expected at least one dimension, got {array.shape}")
+    if here.shape[1] != there.shape[1]:
+        raise ValueError(
+            f"a and b: expected the same dimensions, got {here.shape[1]} and {there.shape[1]}"
+        )
+    check_limits(ratio, max_distance)
+    if not len(here) or not len(there):
+        return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
+    first, second, unit = _of_unit_size(here, there)
+    nearest, runner_up, backward = _search(first, second)
+    rows = np.arange(len(first))
+    keep = backward[nearest] == rows if mutual else np.ones(len(first), np.bool_)
+    pairs = np.column_stack([rows, nearest])[keep]
+    distances = np.sqrt(pair_distances(first, pairs[:, 0], pairs[:, 1], second))
+    good = np.ones(len(pairs), np.bool_)
+    if ratio is not None:
+        # A score is -d^2 / 2; it is -inf where there is no second nearest.
+        good &= distances < ratio * np.sqrt(np.maximum(-2 * runner_up[keep], 0))
+    distances = (unit * distances.astype(np.float64)).astype(np.float32)
+    if max_distance is not None:
+        good &= distances <= max_distance
+    return Matches(pairs[good], distances[good])
+
+
+def check_limits(ratio: float | None, max_distance: float | None = None) -> None:
+    """Refuse tests of matches that mean nothing; as for :func:`match_descriptors`."""
+    for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
+        if limit is not None and not 0 < limit <= most:
+            raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
+
+
+def _of_unit_size(
+    a: NDArray[Any], b: NDArray[Any]
+) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Two sets of vectors, moved and scaled alike to be of about unit size, and the unit.
+
+    Squares of large and of tiny numbers do not fit float32, and an offset hides what differs.
+    The unit is a power of two and offsets are multiples of it: whole numbers stay exact.
+    """
+    low, high = (
+        np.array([find(x, axis=0) for x in (a, b)]).astype(np.float64) for find in (np.min, np.max)
+    )
+    spread = high.max(axis=0) - low.min(axis=0)
+    if 2 * np.linalg.norm(spread) > np.finfo(np.float32).max:
+        raise ValueError(f"a and b: expected distances that fit float32, got {spread.max():g}")
+    unit = 2.0 ** math.floor(math.log2(spread.max() or 1.0))
+    centre = np.rint((low.min(axis=0) + spread / 2) / unit) * unit
+    kind = np.result_type(a, b, np.float32)  # float64 for what float32 does not hold
+    offset, divisor = centre.astype(kind), kind.type(unit)
+
+    def moved(x: NDArray[Any]) -> NDArray[np.float32]:
+        out = np.empty(x.shape, np.float32)
+        for start in range(0, len(x), ROWS):  # in blocks: float64 is twice as large
+            part = slice(start, start + ROWS)
+            out[part] = (x[part] - offset) / divisor
+        return out
+
+    return moved(a), moved(b), unit
+
+
+def _search(
+    a: NDArray[np.float32], b: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
+    """Nearest of ``b`` and score of the second nearest for each of ``a``; nearest of ``a``."""
+    take = _compiled()
+    best_r, second_r = np.full((2, len(a)), -np.inf, np.float32)
+    best_c = np.full(len(b), -np.inf, np.float32)
+    index_r, index_c = np.zeros(len(a), np.int64), np.zeros(len(b), np.int32)
+    for column in range(0, len(b), COLUMNS):
+        here = slice(column, column + COLUMNS)
+        right = _augmented(b[here], swap=True)
+        for row in range(0, len(a), ROWS):
+            now = slice(row, row + ROWS)
+            scores = _augmented(a[now]) @ right.T
+            found_r = best_r[now], second_r[now], index_r[now]
+            take(scores, row, column, *found_r, best_c[here], index_c[here])
+    return index_r, second_r, index_c
+
+
+def _augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:
+    """Two more columns, so that a product of such rows is minus half a squared distance."""
+    extra = np.ones((len(x), 2), np.float32)
+    extra[:, 1 - swap] = -0.5 * np.einsum("ij,ij->i", x, x)
+    return np.concatenate([x, extra], axis=1)
+
+
+@lru_cache
+def _compiled() -> Callable[..., None]:
+    import numba
+    from numba import types
+
+    from mkdesc.matching.nearest_numba import best_of_block
+
+    f32, i64 = types.float32, types.int64
+    floats, indices = types.Array(f32, 1, "C"), types.Array(i64, 1, "C")
+    narrow = types.Array(types.int32, 1, "C")  # as wide as a score: more of them at a time
+    scores = types.Array(f32, 2, "C", readonly=True)
+    signature = types.void(scores, i64, i64, floats, floats, indices, floats, narrow)
+    options = {"nogil": True, "fastmath": {"nnan", "nsz", "reassoc"}}
+    try:
+        done: Callable[..., None] = numba.njit(signature, cache=True, **options)(best_of_block)
+    except RuntimeError:  # no folder to keep compiled code in is writable
+        done = numba.njit(signature, **options)(best_of_block)
+    return done

@@ -1,0 +1,44 @@
+"""Patches to descriptors in one line, with a bundled model or a model file."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.kernels.patches import as_patches
+from mkdesc.models.files import load_model
+
+__all__ = ["describe"]
+
+
+def describe(
+    patches: ArrayLike, model: str | os.PathLike[str] | None = None, resize: bool = False
+) -> NDArray[np.float32]:
+    """Describe patches with a learned model, in one line.
+
+    Parameters
+    ----------
+    patches
+        (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
+    model
+        Name of a bundled model (``mkdesc models`` lists them) or a model file. None: the model
+        ``default`` for 64-px patches, its sibling ``default-32`` for 32-px ones.
+    resize
+        Whether patches of another size than the model's are resampled or refused.
+
+    Returns
+    -------
+    ndarray of shape (N, D), float32
+        Unit vectors, one per patch.
+
+    Examples
+    --------
+    >>> describe(np.zeros((3, 64, 64), np.uint8)).shape
+    (3, 128)
+    """
+    array = as_patches(patches)
+    if model is None:
+        model = "default-32" if array.shape[-1] == 32 else "default"
+    return load_model(model).set_params(resize=resize).transform(array)

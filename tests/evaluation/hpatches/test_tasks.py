@@ -1,0 +1,253 @@
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from mkdesc.datasets.hpatches import IMAGES, NOISES
+from mkdesc.datasets.hpatches_tasks import RetrievalTask, draw_retrieval, draw_verification
+from mkdesc.evaluation.hpatches.pools import POOLS
+from mkdesc.evaluation.hpatches.tasks import evaluate, matching, retrieval, verification
+
+COUNTS = {"i_dome": 60, "v_wall": 70, "v_boat": 50}
+LEVELS = {"r": 0.0, "e": 0.4, "h": 0.9, "t": 1.4}
+
+
+@pytest.fixture(scope="module")
+def described():
+    rng = np.random.default_rng(5)
+    made = {}
+    for name, count in COUNTS.items():
+        true = rng.normal(size=(count, 12))
+        for image in IMAGES:
+            noise = LEVELS[image[0]] * rng.normal(size=(count, 12))
+            made[name, image] = (true + noise).astype(np.float32)
+    return made
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return draw_verification(COUNTS, pairs=500)
+
+
+@pytest.fixture(scope="module")
+def lists():
+    return draw_retrieval({name: np.ones(count, bool) for name, count in COUNTS.items()}, seed=0)
+
+
+def constant(dims=3):
+    return {
+        (name, image): np.full((count, dims), 0.1, np.float32)
+        for name, count in COUNTS.items()
+        for image in IMAGES
+    }
+
+
+def one_hot(dims):
+    """Patch k has one at k mod dims, in all images and sequences."""
+    return {
+        (name, image): np.eye(dims, dtype=np.uint8)[np.arange(count) % dims]
+        for name, count in COUNTS.items()
+        for image in IMAGES
+    }
+
+
+def distances_of(described, task, table, letter):
+    out = []
+    for s1, t1, i1, s2, t2, i2 in table:
+        a = described[task.sequences[s1], f"{letter}{t1}" if t1 else "ref"][i1]
+        b = described[task.sequences[s2], f"{letter}{t2}" if t2 else "ref"][i2]
+        out.append(((a.astype(float) - b) ** 2).sum())
+    return np.array(out)
+
+
+def test_verification_against_loops(described, pairs):
+    got = verification(described, pairs, curves=20)
+    cases = []
+    for noise, letter in NOISES.items():
+        positive = distances_of(described, pairs, pairs.positives, letter)
+        for kind in ("intra", "inter"):
+            negative = distances_of(described, pairs, getattr(pairs, kind), letter)
+            labels = np.arange(100 + 500) < 100
+            ap = average_precision_score(labels, -np.concatenate([positive[:100], negative]))
+            labels = np.arange(1000) < 500
+            auc = roc_auc_score(labels, -np.concatenate([positive, negative]))
+            case = got.detail[noise][kind]
+            assert case["ap"] == pytest.approx(ap, abs=1e-6)
+            assert case["auc"] == pytest.approx(auc, abs=1e-6)
+            cases.append(ap)
+    assert got.mean["ap"] == pytest.approx(np.mean(cases), abs=1e-6)
+    assert got.by_noise["easy"]["ap"] > got.by_noise["hard"]["ap"] > got.by_noise["tough"]["ap"]
+    assert set(got.by_type) == {"illumination", "viewpoint"}
+    assert set(got.curves["hard"]["inter"]) == {"fpr", "tpr", "recall", "precision"}
+
+
+def test_verification_by_type_is_that_of_its_sequences_alone(described, pairs):
+    kept = [
+        table[np.isin(table[:, 0], (1, 2)) & np.isin(table[:, 3], (1, 2))]
+        for table in (pairs.positives, pairs.intra, pairs.inter)
+    ]
+    alone = verification(described, type(pairs)(pairs.sequences, *kept))
+    assert verification(described, pairs).by_type["viewpoint"] == pytest.approx(alone.mean)
+
+
+def test_matching_against_loops(described):
+    got = matching(described, list(COUNTS))
+    everything = []
+    for name, count in COUNTS.items():
+        for noise, letter in NOISES.items():
+            for k in range(1, 6):
+                a, b = (described[name, image].astype(float) for image in ("ref", f"{letter}{k}"))
+                distance = np.linalg.norm(a[:, None] - b[None], axis=2)
+                right = distance.argmin(axis=1) == np.arange(count)
+                hits = np.cumsum(right[np.argsort(distance.min(axis=1))])
+                steps = np.diff(hits, prepend=0)
+                ap = (steps * hits / np.arange(1, count + 1)).sum() / count
+                assert got.detail[name][noise]["ap"][k - 1] == pytest.approx(ap, abs=1e-6)
+                assert got.detail[name][noise]["success"][k - 1] == pytest.approx(right.mean())
+                everything.append(ap)
+    assert got.mean["ap"] == pytest.approx(np.mean(everything), abs=1e-6)
+    by_type = matching(described, ["v_wall", "v_boat"])
+    assert got.by_type["viewpoint"] == pytest.approx(by_type.mean)
+    with pytest.raises(ValueError, match="sequences: expected at least one"):
+        matching(described, [])
+
+
+def slow_retrieval(described, task, pools):
+    """AP of each query, noise and pool, one ranking at a time."""
+    out = np.empty((len(task.queries), 3, len(pools)))
+    for q, (s, patch) in enumerate(task.queries):
+        query = described[task.sequences[s], "ref"][patch].astype(float)
+        others = [row for row in task.distractors if row[0] != s]
+        for n, letter in enumerate("eht"):
+            found = [described[task.sequences[s], f"{letter}{k}"][patch] for k in range(1, 6)]
+            found += [described[task.sequences[t], "ref"][i] for t, i in others]
+            distance = ((np.array(found) - query) ** 2).sum(axis=1)
+            for p, size in enumerate(pools):
+                labels = np.arange(len(distance[:size])) < 5
+                out[q, n, p] = average_precision_score(labels, -distance[:size])
+    return out
+
+
+def test_retrieval_against_loops(described, lists):
+    pools = (10, 20, 40, 1000)
+    got = retrieval(described, lists, pools)
+    expected = slow_retrieval(described, lists, (10, 20, 40, 5 + len(lists.distractors)))
+    assert got.mean["ap"] == pytest.approx(expected.mean(), abs=1e-6)
+    for n, noise in enumerate(NOISES):
+        assert got.by_noise[noise]["ap"] == pytest.approx(expected[:, n].mean(), abs=1e-6)
+        assert list(got.detail[noise]) == ["10", "20", "40", str(5 + len(lists.distractors))]
+        assert got.detail[noise]["20"]["ap"] == pytest.approx(expected[:, n, 1].mean(), abs=1e-6)
+    kind = np.array([lists.sequences[s][0] for s in lists.queries[:, 0]]) == "i"
+    assert got.by_type["illumination"]["ap"] == pytest.approx(expected[kind].mean(), abs=1e-6)
+
+
+def test_retrieval_with_integer_ties_against_loops(lists):
+    rng = np.random.default_rng(1)
+    made = {key: rng.integers(0, 2, np.shape(value)) for key, value in one_hot(4).items()}
+    got = retrieval(made, lists, (10, 40))
+    assert got.mean["ap"] == pytest.approx(slow_retrieval(made, lists, (10, 40)).mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize("dims", [1, 3, 128, 238])
+def test_constant_descriptors_score_chance(pairs, lists, dims):
+    result = evaluate(constant(dims), pairs, list(COUNTS), lists)
+    assert result["verification"].mean["ap"] == pytest.approx(1 / 6)
+    assert result["verification"].mean["auc"] == 0.5
+    expected = np.mean([1 / count for count in COUNTS.values()])
+    assert result["matching"].mean["success"] == pytest.approx(expected)
+    assert result["matching"].mean["ap"] < 0.01
+    own = [np.sum(lists.distractors[:, 0] != s) for s in lists.queries[:, 0]]
+    chance = np.mean([5 / (5 + others) for others in own])
+    pool = str(5 + len(lists.distractors))
+    for noise in NOISES:
+        assert result["retrieval"].detail[noise][pool]["ap"] == pytest.approx(chance)
+        assert result["retrieval"].detail[noise][pool]["ap_trapezoid"] < 2 * chance
+
+
+def test_constant_descriptors_score_chance_in_large_matrices():
+    """Of true width, where the products of equal vectors may differ in the last bit."""
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=128).astype(np.float32)
+    made = {(name, image): np.tile(value, (901, 1)) for name in ("i_a", "v_b") for image in IMAGES}
+    task = draw_retrieval({name: np.ones(901, bool) for name in ("i_a", "v_b")})
+    got = retrieval(made, task, (100,))
+    assert got.mean["ap"] == pytest.approx(0.05)
+
+
+def test_one_hot_descriptors(pairs, lists):
+    exact = evaluate(one_hot(70), pairs, list(COUNTS), lists)
+    assert exact["matching"].mean["ap"] == 1
+    assert exact["verification"].detail["easy"]["intra"]["ap"] == 1
+    shared = evaluate(one_hot(7), pairs, list(COUNTS), lists)
+    # The first of each group of equal patches is right: 7 of N.
+    expected = np.mean([7 / count for count in COUNTS.values()])
+    assert shared["matching"].mean["success"] == pytest.approx(expected)
+    assert shared["verification"].mean["ap"] < 0.7
+    got = slow_retrieval(one_hot(7), lists, (5 + len(lists.distractors),)).mean()
+    assert shared["retrieval"].mean["ap"] == pytest.approx(got, abs=1e-6)
+
+
+def test_published_pools():
+    distractors = np.stack([np.zeros(20_000, int), np.arange(20_000)], axis=1)
+    task = RetrievalTask(("i_a", "v_b"), np.array([[1, 0]]), distractors)
+    rng = np.random.default_rng(0)
+    made = {("i_a", "ref"): rng.normal(size=(20_000, 4))}
+    made |= {("v_b", image): np.zeros((1, 4)) for image in IMAGES}
+    got = retrieval(made, task)
+    assert list(got.detail["easy"]) == [str(size) for size in POOLS]
+    assert got.mean["ap"] == 1
+
+
+def test_results_are_plain(described, pairs, lists):
+    for name, result in evaluate(described, pairs, list(COUNTS), lists, curves=5).items():
+        assert result.task == name
+        assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+        for key in ("ap", "ap_trapezoid"):
+            noises = [scores[key] for scores in result.by_noise.values()]
+            assert result.mean[key] == pytest.approx(np.mean(noises))
+
+
+def test_errors_name_the_descriptors(described, pairs, lists):
+    missing = {key: value for key, value in described.items() if key != ("v_wall", "h3")}
+    for run in (
+        lambda d: verification(d, pairs),
+        lambda d: matching(d, list(COUNTS)),
+        lambda d: retrieval(d, lists),
+    ):
+        with pytest.raises(ValueError, match=r"descriptors\['v_wall', 'h3'\]: there are none"):
+            run(missing)
+        bad = described["v_wall", "h3"].copy()
+        bad[4, 2] = np.nan
+        with pytest.raises(ValueError, match=r"descriptors\['v_wall', 'h3'\]\[4\] has NaN"):
+            run({**described, ("v_wall", "h3"): bad})
+    short = {**described, ("v_wall", "h3"): described["v_wall", "h3"][:-1]}
+    for run in (lambda d: verification(d, pairs), lambda d: matching(d, list(COUNTS))):
+        with pytest.raises(ValueError, match=r"expected shape \(70, D\), got \(69, 12\)"):
+            run(short)
+    narrow = {**described, ("v_wall", "h3"): described["v_wall", "h3"][:, :5]}
+    for run in (
+        lambda d: verification(d, pairs),
+        lambda d: matching(d, list(COUNTS)),
+        lambda d: retrieval(d, lists),
+    ):
+        with pytest.raises(ValueError, match=r"\['v_wall', 'h3'\]: expected 12 columns"):
+            run(narrow)
+    nothing = np.zeros((0, 2), np.int32)
+    with pytest.raises(ValueError, match=r"task\.queries: expected at least one"):
+        retrieval(described, RetrievalTask(lists.sequences, nothing, lists.distractors))
+    with pytest.raises(ValueError, match=r"task\.distractors: expected at least one"):
+        retrieval(described, RetrievalTask(lists.sequences, lists.queries, nothing))
+    gone = {key: value[:3] for key, value in described.items()}
+    with pytest.raises(ValueError, match="points past the end"):
+        verification(gone, pairs)
+    with pytest.raises(ValueError, match=r"expected more than \d+ rows, got 3"):
+        retrieval(gone, lists)
+
+
+def test_progress_is_told(described, lists):
+    told = []
+    matching(described, list(COUNTS), told.append)
+    assert told == list(COUNTS)
+    retrieval(described, lists, progress=told.append)
+    assert set(told[3:]) <= set(COUNTS)

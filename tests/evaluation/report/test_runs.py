@@ -1,0 +1,257 @@
+import json
+
+import numpy as np
+import pytest
+
+from mkdesc.evaluation.hpatches.benchmark import run_hpatches
+from mkdesc.evaluation.phototourism.benchmark import find_subsets, run_phototourism
+from mkdesc.evaluation.phototourism.protocols import evaluate_pairs, evaluate_revisited
+from mkdesc.evaluation.report.compare import compare_runs
+from mkdesc.evaluation.report.published import (
+    PAPER_ROWS,
+    TABLE_1,
+    TABLE_2,
+    TABLE_4_ALL,
+    TABLE_4_OTHERS,
+)
+from mkdesc.evaluation.report.runs import open_run, read_run
+from mkdesc.evaluation.report.tables import Table
+from mkdesc.heads.whitening import Whitening
+
+
+def means(patches):
+    """A descriptor of 64 numbers: means of the cells of an 8 x 8 grid."""
+    side = patches.shape[1] // 8 * 8
+    cells = patches[:, :side, :side].reshape(len(patches), 8, side // 8, 8, side // 8)
+    return cells.mean(axis=(2, 4)).reshape(len(patches), 64)
+
+
+def column(table, row, name):
+    return next(one for one in table.rows if one.name == row).values[table.columns.index(name)]
+
+
+def test_table_1_whole(tmp_path, subsets_root):
+    results = run_phototourism(subsets_root, output=tmp_path / "run")
+    (table,) = results.tables
+    assert [row.name for row in table.rows] == list(PAPER_ROWS)
+    assert [row.values[0] for row in table.rows] == [175, 63, 238, 128, 128, 63, 128]
+    assert len(table.columns) == 2 + 6
+    assert all(row.published == () for row in table.rows)  # these subsets have other names
+    for row in table.rows:
+        assert row.values[1] == pytest.approx(np.mean(row.values[2:]))
+    # What is not learned does not depend on the training subset.
+    assert column(table, "mkd-raw", "door ← castle") == column(table, "mkd-raw", "door ← fox")
+    config, kept = read_run(tmp_path / "run")
+    assert kept.tables == results.tables
+    assert config["protocol"] == "fpr95"
+    made = {file.name for file in (tmp_path / "run").iterdir()}
+    assert {"config.json", "results.json", "table.md", "cache", "bars.png", "roc.png"} == made
+    assert len(list((tmp_path / "run" / "cache").rglob("*.npy"))) == 3
+
+
+def test_scores_are_those_of_the_protocol(subsets_root):
+    table = run_phototourism(subsets_root, [means, "mkd-cartesian-raw+lw"]).tables[0]
+    subsets = find_subsets(subsets_root)
+    expected = 100 * evaluate_pairs(subsets["fox"], means).fpr95
+    assert column(table, "means", "fox ← castle") == pytest.approx(expected)
+    # Learning, written out with the classes that users have.
+    from mkdesc import MKD
+
+    describe = MKD("cartesian").transform
+    castle = np.concatenate([describe(patches) for _, patches in subsets["castle"].blocks()])
+    pairs = subsets["castle"].pairs(900)
+    ends = (pairs.first[pairs.matching], pairs.second[pairs.matching])
+    whitening = Whitening("lw").fit(castle, pairs=ends)
+    scores = evaluate_pairs(subsets["fox"], lambda patches: whitening.transform(describe(patches)))
+    got = column(table, "mkd-cartesian-raw+lw", "fox ← castle")
+    assert got == pytest.approx(100 * scores.fpr95, abs=0.23)  # one negative of 450
+
+
+def test_learning_never_sees_the_test_subset(tmp_path, subsets_root):
+    run_phototourism(subsets_root, ["mkd-raw+lw"], ["castle", "door"], output=tmp_path / "a")
+    statistics = sorted(file.name for file in (tmp_path / "a").rglob("*.statistics.safetensors"))
+    assert statistics == [
+        "castle.subset.statistics.safetensors",
+        "door.subset.statistics.safetensors",
+    ]
+    one = run_phototourism(subsets_root, ["mkd-raw+lw"], ["castle", "door"]).tables[0]
+    assert one.columns == ("D", "mean", "castle ← door", "door ← castle")
+
+
+def test_revisited(subsets_root):
+    table = run_phototourism(subsets_root, [means], ["door"], "revisited").tables[0]
+    subset = find_subsets(subsets_root)["door"]
+    values = np.concatenate([means(patches) for _, patches in subset.blocks()])
+    expected = evaluate_revisited(values, subset.labels(), subset.interest().image)
+    assert table.columns == ("D", "mean", "door")
+    assert table.rows[0].values[2] == pytest.approx(100 * expected.mean_ap, abs=1e-3)
+    with pytest.raises(ValueError, match="public_code: it only knows pairs within"):
+        run_phototourism(subsets_root, [means], ["door"], "revisited", public_code=True)
+
+
+def test_published_values_stand_beside_ours(tmp_path, subsets_root):
+    links = {"liberty": "castle", "notredame": "door", "yosemite": "fox"}
+    for theirs, ours in links.items():
+        (tmp_path / theirs).symlink_to(subsets_root / ours)
+    table = run_phototourism(tmp_path, ["mkd-raw+lw"]).tables[0]
+    beside = dict(zip(table.columns, table.rows[0].published, strict=True))
+    assert beside["liberty ← yosemite"] == 9.84
+    assert beside["yosemite ← liberty"] == 5.02
+    assert beside["mean"] == pytest.approx(5.98, abs=0.005)
+    assert "(paper 5.02)" in table.markdown()
+    assert run_phototourism(subsets_root, ["mkd-raw"]).tables[0].rows[0].published == ()
+
+
+def test_published_means():
+    means_in_the_paper = (22.42, 35.87, 25.37, 8.30, 7.06, 15.13, 5.98)
+    for name, mean in zip(PAPER_ROWS, means_in_the_paper, strict=True):
+        assert np.mean(list(TABLE_1[name].values())) == pytest.approx(mean, abs=0.011)
+    assert TABLE_2["mkd-raw+lw"] == tuple(one["PCW*"] for one in TABLE_4_ALL.values())
+    for task, values in TABLE_4_OTHERS.items():
+        assert values["PCW"] == TABLE_4_ALL[task]["PCW"] == max(values.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"subsets": ["castle"]}, "needs two, got castle"),
+        ({"subsets": ["tower"]}, "no subset 'tower'; there are castle, door, fox"),
+        ({"protocol": "other"}, "protocol: expected fpr95 or revisited, got 'other'"),
+        ({"public_code": True}, "public_code: it is an option of the protocol"),
+    ],
+)
+def test_phototourism_errors(subsets_root, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        run_phototourism(subsets_root, **arguments)
+
+
+def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
+    run = tmp_path / "run"
+    first = run_phototourism(subsets_root, [means], output=run)
+    cached = {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")}
+    assert run_phototourism(subsets_root, [means], output=run) == first
+    assert {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")} == cached
+    with pytest.raises(ValueError, match=r"other settings \(descriptors, means: .*nothing\)"):
+        run_phototourism(subsets_root, ["mkd-raw"], output=run)
+    with pytest.raises(ValueError, match=r"other settings \(subsets, door"):
+        run_phototourism(subsets_root, [means], ["castle", "fox"], output=run)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("mine")
+    with pytest.raises(ValueError, match="expected a new folder or one of an earlier run"):
+        run_phototourism(subsets_root, [means], output=tmp_path / "full")
+
+
+def test_without_output_nothing_stays(tmp_path):
+    with open_run(None, {}) as folder:
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+def test_hpatches_tables(tmp_path, strips_root):
+    results = run_hpatches(strips_root, [means, "mkd-raw"], output=tmp_path / "run")
+    assert [table.key for table in results.tables] == [
+        "hpatches",
+        "hpatches-noise",
+        "hpatches-type",
+    ]
+    main, noise, _ = results.tables
+    assert main.columns[:4] == ("D", "verification", "matching", "retrieval")
+    row = dict(zip(main.columns, main.rows[0].values, strict=True))
+    levels = dict(zip(noise.columns, noise.rows[0].values, strict=True))
+    for task in ("verification", "matching", "retrieval"):
+        three = [levels[f"{task} {level}"] for level in ("easy", "hard", "tough")]
+        assert row[task] == pytest.approx(np.mean(three))
+    made = {file.name for file in (tmp_path / "run").iterdir()}
+    plots = {"noise.png", "types.png", "precision-recall.png", "roc.png"}
+    assert plots | {"config.json", "results.json", "table.md", "cache"} == made
+    values = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert Table.from_dict(values["tables"][0]) == main
+    assert values["details"]["means"]["matching"]["by_noise"]["easy"]["success"] > 0.9
+
+
+def test_hpatches_split_and_seed(strips_root):
+    def few(patches):  # too little to be right always
+        return means(patches)[:, :2]
+
+    def lists(**options):
+        table = run_hpatches(strips_root, [few], tasks=["verification"], **options).tables[0]
+        return table.rows[0].values
+
+    assert lists(seed=1) == lists(seed=1) != lists(seed=2)
+    assert lists(split="a") != lists(split="view") != lists()
+
+
+def test_table_2(strips_root):
+    results = run_hpatches(strips_root, split="a", table=2, tasks=["matching", "verification"])
+    table = results.tables[0]
+    assert [row.name for row in table.rows] == list(PAPER_ROWS)
+    assert table.columns[:3] == ("D", "verification", "matching")
+    assert table.rows[-1].published[:3] == (None, 88.64, 43.81)
+    assert "original HPatches" in table.notes[0]
+
+
+def test_table_4(strips_root, subsets_root):
+    results = run_hpatches(strips_root, split="a", table=4, train_on=subsets_root / "door")
+    left, right = (table for table in results.tables if table.corner == "rank")
+    assert len(left.rows) == 6 + 2
+    assert len(right.rows) == 6 + 1
+    for table, ours in ((left, {"PCW, ours", "PCW*, ours"}), (right, {"PCW, ours"})):
+        for place in range(3):
+            names = [row.values[2 * place] for row in table.rows]
+            values = [row.values[2 * place + 1] for row in table.rows]
+            assert values == sorted(values, reverse=True)
+            assert {name for name in names if not name.endswith("(published)")} == ours
+
+
+def test_table_4_with_a_model(shared, strips_root):
+    model = shared / "golden" / "mkd-concat-64.safetensors"
+    results = run_hpatches(
+        strips_root, table=4, train_on=f"{model}:liberty:lw", tasks=["matching"]
+    )
+    assert [row.name for row in results.tables[0].rows] == ["PCW"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"descriptors": ["mkd-raw+lw"]}, "split 'full' has no training sequences for mkd-raw"),
+        ({"tasks": ["sorting"]}, "tasks: expected some of verification"),
+        ({"table": 3}, "table: expected 2 or 4, got 3"),
+        ({"table": 2, "descriptors": ["mkd-raw"]}, "table, descriptors: expected one of them"),
+        ({"table": 4}, "table 4: expected something to learn on"),
+        ({"split": "z"}, "no split 'z'"),
+    ],
+)
+def test_hpatches_errors(strips_root, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        run_hpatches(strips_root, **arguments)
+
+
+def test_compare(tmp_path, subsets_root, strips_root):
+    run_phototourism(subsets_root, [means], output=tmp_path / "a")
+    run_phototourism(subsets_root, ["mkd-raw"], output=tmp_path / "b")
+    both = compare_runs([tmp_path / "a", tmp_path / "b"])
+    assert [row.name for row in both.tables[0].rows] == ["a: means", "b: mkd-raw"]
+    assert set(both.plots[1].panels["door"]) == {"a: means", "b: mkd-raw"}
+    assert both.tables[0].notes == ()
+    run_phototourism(subsets_root, ["mkd-raw"], ["door", "fox"], output=tmp_path / "c")
+    other = compare_runs([tmp_path / "a", tmp_path / "c"]).tables[0]
+    assert other.rows[1].values[other.columns.index("castle")] is None
+    assert "differ in: subsets" in other.notes[0]
+    run_hpatches(strips_root, [means], tasks=["matching"], output=tmp_path / "d")
+    with pytest.raises(ValueError, match="expected one benchmark"):
+        compare_runs([tmp_path / "a", tmp_path / "d"])
+    with pytest.raises(ValueError, match="expected two or more, got 1"):
+        compare_runs([tmp_path / "a"])
+    with pytest.raises(ValueError, match=r"results\.json|config\.json: no such file"):
+        compare_runs([tmp_path / "a", tmp_path])
+
+
+def test_real_subsets_give_a_full_table(shared):
+    table = run_phototourism(shared / "data" / "phototourism").tables[0]
+    assert len(table.rows) == 7
+    assert len(table.columns) == 8
+    assert column(table, "mkd-raw", "mean") < 1
+    assert column(table, "mkd-cartesian-raw+lw", "mean") < column(
+        table, "mkd-cartesian-raw", "mean"
+    )

@@ -1,0 +1,170 @@
+"""Features in OpenCV's place: its scripts run, and find at least as many matches."""
+
+import cv2
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc.features.features import SIDE, as_uint8
+from mkdesc.images.cutting import cut_patches
+
+
+@pytest.fixture(scope="module")
+def image():
+    noise = np.random.default_rng(0).integers(0, 256, (220, 260)).astype(np.float32)
+    return cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, 32).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def turned(image):
+    matrix = cv2.getRotationMatrix2D((130, 110), 25, 0.9)
+    return cv2.warpAffine(image, matrix, image.shape[::-1]), matrix
+
+
+def share_right(keypoints, matches, matrix):
+    a = np.array([keypoints[0][m.queryIdx].pt for m in matches])
+    b = np.array([keypoints[1][m.trainIdx].pt for m in matches])
+    return (np.linalg.norm(a @ matrix[:, :2].T + matrix[:, 2] - b, axis=1) < 3).mean()
+
+
+@pytest.mark.parametrize("output", ["float32", "uint8"])
+@pytest.mark.parametrize("model", ["photo", "default", "default-32", "compact"])
+def test_an_opencv_script_runs_unchanged(image, turned, model, output):
+    features = mkdesc.Features(max_keypoints=300, model=model, output=output)
+    found = [features.detectAndCompute(picture, None) for picture in (image, turned[0])]
+    keypoints = [pair[0] for pair in found]
+    matcher = cv2.BFMatcher(features.defaultNorm(), crossCheck=True)
+    matches = matcher.match(found[0][1], found[1][1])
+    assert len(matches) > 100
+    assert share_right(keypoints, matches, turned[1]) > 0.9
+    assert found[0][1].shape == (300, features.descriptorSize())
+    assert found[0][1].dtype == output
+    assert features.descriptorType() == (cv2.CV_32F if output == "float32" else cv2.CV_8U)
+
+
+def test_flann_and_the_ratio_test(image, turned):
+    features = mkdesc.Features(max_keypoints=300)
+    found = [features.detectAndCompute(picture, None) for picture in (image, turned[0])]
+    matcher = cv2.FlannBasedMatcher({"algorithm": 1, "trees": 5}, {"checks": 100})
+    pairs = matcher.knnMatch(found[0][1], found[1][1], k=2)
+    good = [a for a, b in pairs if a.distance < 0.8 * b.distance]
+    assert len(good) > 100
+    assert share_right([f[0] for f in found], good, turned[1]) > 0.95
+
+
+def test_it_is_detection_cutting_and_describing(image):
+    features = mkdesc.Features(max_keypoints=50, model="default")
+    keypoints, descriptors = features.detectAndCompute(image, None)
+    strongest = sorted(cv2.SIFT_create().detect(image, None), key=lambda k: -k.response)[:50]
+    assert [k.response for k in keypoints] == [k.response for k in strongest]
+    expected = mkdesc.describe(cut_patches(image, keypoints, 64, SIDE, interpolation="linear"))
+    np.testing.assert_array_equal(descriptors, expected)
+    kept, again = features.compute(image, keypoints[::-1])
+    assert kept == keypoints[::-1]
+    np.testing.assert_array_equal(again, descriptors[::-1])
+
+
+def test_colour_depth_and_mask(image):
+    features = mkdesc.Features(max_keypoints=40)
+    expected = features.detectAndCompute(image, None)[1]
+    for same in (np.dstack([image] * 3), image.astype(np.float32) / 255):
+        np.testing.assert_allclose(features.detectAndCompute(same)[1], expected, atol=0.02)
+    mask = np.zeros_like(image)
+    mask[:, :90] = 1
+    assert all(k.pt[0] < 91 for k in features.detect(image, mask))
+
+
+def test_upright_keeps_each_place_once(image):
+    features = mkdesc.Features(upright=True)
+    keypoints = features.detect(image)
+    assert {k.angle for k in keypoints} == {0.0}
+    assert len({(k.pt, k.size) for k in keypoints}) == len(keypoints)
+    assert len(mkdesc.Features(upright=True, max_keypoints=20).detect(image)) == 20
+    turned = [cv2.KeyPoint(*k.pt, k.size, 77) for k in keypoints[:9]]
+    np.testing.assert_array_equal(
+        features.compute(image, turned)[1], features.compute(image, keypoints[:9])[1]
+    )
+
+
+@pytest.mark.parametrize("detector", ["orb", "gftt", "fast"])
+def test_corner_detectors_match_too(image, turned, detector):
+    features = mkdesc.Features(detector, 300, upright=detector != "orb")
+    shifted = np.roll(image, 7, axis=1)
+    found = [features.detectAndCompute(picture) for picture in (image, shifted)]
+    matches = cv2.BFMatcher(crossCheck=True).match(found[0][1], found[1][1])
+    shift = np.array([[1, 0, 7], [0, 1, 0]], float)
+    assert share_right([f[0] for f in found], matches, shift) > 0.85
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (100, 100), (3, 200)])
+def test_images_without_keypoints(shape):
+    features = mkdesc.Features()
+    keypoints, descriptors = features.detectAndCompute(np.full(shape, 9, np.uint8), None)
+    assert keypoints == ()
+    assert descriptors.shape == (0, 128)
+
+
+def test_bytes_keep_the_distances(image):
+    descriptors = mkdesc.Features(max_keypoints=200).detectAndCompute(image)[1]
+    distances = np.linalg.norm(descriptors[:, None] - descriptors, axis=2)
+    small = as_uint8(descriptors).astype(np.float32)
+    rounded = np.linalg.norm(small[:, None] - small, axis=2) / 256
+    assert np.abs(rounded - distances).max() < 0.02
+
+
+def test_points_and_frames_can_be_described(image):
+    features = mkdesc.Features()
+    points = np.array([[100, 90, 2.0, 30]])
+    c, s = SIDE * np.cos(np.pi / 6), SIDE * np.sin(np.pi / 6)  # sigma is 2
+    frames = np.array([[[c, -s, 100], [s, c, 90]]])
+    np.testing.assert_allclose(
+        features.describe(image, points), features.describe(image, frames), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"output": "int8"}, "output: expected one of float32, uint8"),
+        ({"side": 0}, "side: expected a number > 0"),
+        ({"max_keypoints": 0}, "max_keypoints: expected"),
+        ({"detector": "surf"}, "detector: expected one of sift"),
+        ({"n_threads": 0}, "n_threads: expected"),
+    ],
+)
+def test_bad_arguments_are_named(keywords, message):
+    with pytest.raises(ValueError, match=message):
+        mkdesc.Features(**keywords)
+
+
+def test_more_right_matches_than_rootsift_on_real_photographs(shared):
+    right = {"RootSIFT": 0, "mkdesc": 0}
+    made = {"RootSIFT": 0, "mkdesc": 0}
+    features = mkdesc.Features(max_keypoints=500)
+    sift = cv2.SIFT_create()
+    for scene, k in (("graf", 3), ("wall", 4), ("trees", 3)):
+        folder = shared / "data" / "sequences" / scene
+        images = [cv2.imread(str(folder / f"{i}.png"), 0) for i in (1, k)]
+        homography = np.loadtxt(folder / f"H_1_{k}")
+        keypoints = [features.detect(picture) for picture in images]
+        for name in right:
+            if name == "mkdesc":
+                a, b = (features.compute(*pair)[1] for pair in zip(images, keypoints, strict=True))
+            else:
+                a, b = (sift.compute(*pair)[1] for pair in zip(images, keypoints, strict=True))
+                a, b = (np.sqrt(x / x.sum(axis=1, keepdims=True)) for x in (a, b))
+            pairs = mkdesc.match_descriptors(a, b).pairs
+            here, there = (
+                np.array([p.pt for p in points])[index]
+                for points, index in zip(keypoints, pairs.T, strict=True)
+            )
+            moved = cv2.perspectiveTransform(here[:, None], homography)[:, 0]
+            right[name] += (np.linalg.norm(moved - there, axis=1) <= 3).sum()
+            made[name] += len(pairs)
+    assert right["mkdesc"] > 1.05 * right["RootSIFT"]
+    assert right["mkdesc"] / made["mkdesc"] > right["RootSIFT"] / made["RootSIFT"]
+
+
+def test_an_image_that_was_not_read():
+    with pytest.raises(ValueError, match="image: expected an array, got None"):
+        mkdesc.Features().detectAndCompute(None)

@@ -1,0 +1,141 @@
+"""Many images: whole files only, kept on a second run, bad ones listed."""
+
+import cv2
+import numpy as np
+import pytest
+
+from mkdesc.features import folder as batch
+from mkdesc.features.folder import Settings, extract_features, load_features, remove_features
+from mkdesc.images.reading import find_images
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    for name in ("a.png", "b.png", "sub/a.png"):
+        noise = cv2.GaussianBlur(rng.integers(0, 256, (90, 120), np.uint8), (0, 0), 1.5)
+        cv2.imwrite(str(tmp_path / "in" / name), cv2.normalize(noise, None, 0, 255, 32))
+    return tmp_path
+
+
+SETTINGS = Settings(max_keypoints=30)
+
+
+def test_files_hold_what_features_give(folder):
+    images = find_images([folder / "in"])
+    seen = []
+    done = extract_features(images, folder / "out", SETTINGS, lambda *n: seen.append(n))
+    assert done == (["a.png", "b.png", "sub/a.png"], [], {})
+    assert seen[-1] == (3, 3)
+    found = load_features(folder / "out", "sub/a.png")
+    keypoints, descriptors = SETTINGS.make().detectAndCompute(
+        cv2.imread(str(folder / "in" / "sub" / "a.png"), 0)
+    )
+    np.testing.assert_array_equal(found.descriptors, descriptors)
+    np.testing.assert_allclose(found.keypoints[:, :2], [k.pt for k in keypoints], rtol=1e-6)
+    np.testing.assert_allclose(2 * found.keypoints[:, 2], [k.size for k in keypoints], rtol=1e-6)
+    assert found.image_size.tolist() == [120, 90]
+
+
+def test_a_second_run_keeps_what_is_there(folder):
+    images = find_images([folder / "in"])
+    extract_features({"a.png": images["a.png"]}, folder / "out", SETTINGS)
+    before = (folder / "out" / "a.png.npz").stat().st_mtime_ns
+    done = extract_features(images, folder / "out", SETTINGS)
+    assert (done.done, done.kept) == (["b.png", "sub/a.png"], ["a.png"])
+    assert (folder / "out" / "a.png.npz").stat().st_mtime_ns == before
+    with pytest.raises(ValueError, match=r"other settings \(max_keypoints 30 instead of 31\)"):
+        extract_features(images, folder / "out", Settings(max_keypoints=31))
+
+
+def test_bad_images_stop_nothing(folder):
+    (folder / "in" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
+    cv2.imwrite(str(folder / "in" / "flat.png"), np.full((50, 50), 7, np.uint8))
+    cv2.imwrite(str(folder / "in" / "pixel.png"), np.zeros((1, 1), np.uint8))
+    done = extract_features(find_images([folder / "in"]), folder / "out", SETTINGS)
+    assert len(done.done) == 5
+    assert list(done.bad) == ["broken.jpg"]
+    assert "broken.jpg: truncated" in done.bad["broken.jpg"]
+    assert load_features(folder / "out", "flat.png").descriptors.shape == (0, 128)
+
+
+def test_an_interrupted_run_leaves_whole_files(folder, monkeypatch):
+    real = batch.read_gray
+
+    def interrupted(path, *rest, **keywords):
+        if path.name == "b.png":
+            raise KeyboardInterrupt
+        return real(path, *rest, **keywords)
+
+    monkeypatch.setattr(batch, "read_gray", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS, n_threads=1)
+    for file in (folder / "out").rglob("*.npz"):
+        assert np.load(file)["descriptors"].shape == (30, 128)
+    assert not list((folder / "out").rglob(".*"))
+
+
+def test_bad_settings_write_nothing(folder):
+    images = find_images([folder / "in"])
+    for wrong in (Settings(detector="surf"), Settings(side=-1.0), Settings(output="int4")):
+        with pytest.raises(ValueError, match="expected"):
+            extract_features(images, folder / "out", wrong)
+    with pytest.raises(FileNotFoundError, match="no model 'gone'"):
+        extract_features(images, folder / "out", Settings(model="gone"))
+    assert not (folder / "out").exists()
+
+
+def test_foreign_files_are_named(tmp_path):
+    np.savez(tmp_path / "a.png.npz", something=np.ones(3))
+    with pytest.raises(ValueError, match=r"a\.png\.npz: not a file of features"):
+        load_features(tmp_path, "a.png")
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "array", "flipped"])
+def test_damaged_files_are_made_again(folder, damage):
+    images = find_images([folder / "in"])
+    extract_features(images, folder / "out", SETTINGS)
+    file = folder / "out" / "b.png.npz"
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    if damage == "array":
+        with file.open("wb") as opened:
+            np.save(opened, np.ones(3))
+    else:
+        flipped = bytes(255 - byte for byte in whole[middle : middle + 50])
+        file.write_bytes(
+            {
+                "empty": b"",
+                "cut": whole[:middle],
+                "garbage": b"PK\x03\x04 and so on",
+                "flipped": whole[:middle] + flipped + whole[middle + 50 :],
+            }[damage]
+        )
+    with pytest.raises(ValueError, match=r"b\.png\.npz: not a file of features"):
+        load_features(folder / "out", "b.png")
+    done = extract_features(images, folder / "out", SETTINGS)
+    assert (done.done, done.kept) == (["b.png"], ["a.png", "sub/a.png"])
+    assert file.read_bytes()[middle : middle + 50] == whole[middle : middle + 50]
+
+
+def test_files_of_someone_else_are_not_replaced(folder):
+    (folder / "out").mkdir()
+    np.savez(folder / "out" / "a.png.npz", something=np.ones(3))
+    before = (folder / "out" / "a.png.npz").read_bytes()
+    with pytest.raises(ValueError, match=r"out: has files of features, but no features\.json"):
+        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS)
+    assert (folder / "out" / "a.png.npz").read_bytes() == before
+    assert not (folder / "out" / "features.json").exists()
+
+
+def test_only_features_are_removed(folder):
+    images = find_images([folder / "in"])
+    for own in (True, False):
+        extract_features(images, folder / "out", SETTINGS)
+        if not own:
+            (folder / "out" / "sub" / "notes.txt").write_text("keep me")
+        remove_features(folder / "out", images)
+        assert (folder / "out").exists() is not own
+    left = {file.name for file in (folder / "out").rglob("*")}
+    assert left == {"features.json", "sub", "notes.txt"}

@@ -1,0 +1,125 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mkdesc.heads import statistics
+from mkdesc.heads.statistics import Statistics
+
+SUMS = ("total", "squares", "differences")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(statistics, "BLOCK", 7)
+
+
+def same(a, b, rtol=1e-10):
+    assert (a.n, a.n_pairs, a.dims) == (b.n, b.n_pairs, b.dims)
+    for name in SUMS:
+        scale = np.abs(getattr(b, name)).max() or 1
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=rtol * scale)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 2**32))
+def test_labels_mean_all_pairs_of_equal_labels(labels, seed):
+    X = np.random.default_rng(seed).normal(size=(len(labels), 3)).astype(np.float32)
+    found = Statistics(3).update(X, np.array(labels, int))
+    pairs = [(i, j) for i, j in itertools.combinations(range(len(X)), 2) if labels[i] == labels[j]]
+    differences = np.zeros((3, 3))
+    for i, j in pairs:
+        d = X[i].astype(float) - X[j]
+        differences += np.outer(d, d)
+    assert found.n_pairs == len(pairs)
+    np.testing.assert_allclose(found.differences, differences, atol=1e-10)
+    by_pairs = Statistics(3).update(X, pairs=tuple(np.array(pairs, int).reshape(-1, 2).T))
+    same(found, by_pairs)
+
+
+def test_moments_are_numpys(rng):
+    X = rng.normal(size=(50, 4))
+    found = Statistics(4).update(X)
+    np.testing.assert_allclose(found.mean, X.mean(axis=0))
+    np.testing.assert_allclose(found.covariance, np.cov(X.T, bias=True), atol=1e-12)
+
+
+def test_chunks_in_any_order_equal_one_pass(rng):
+    X = rng.normal(size=(300, 5)).astype(np.float32)
+    labels = np.sort(rng.integers(0, 60, 300))
+    whole = Statistics(5).update(X, labels)
+    cuts = np.flatnonzero(np.diff(labels)) + 1  # keep the views of a point together
+    chunks = list(zip(np.split(X, cuts), np.split(labels, cuts), strict=True))
+    streamed = Statistics(5)
+    for x, y in chunks[::-1]:
+        streamed.update(x, y)
+    same(streamed, whole)
+    merged = sum((Statistics(5).update(x, y) for x, y in chunks), Statistics(5))
+    same(merged, whole)
+
+
+def test_saved_and_loaded(tmp_path, rng):
+    stats = Statistics(3).update(rng.normal(size=(20, 3)), np.repeat(np.arange(10), 2))
+    stats.save(tmp_path / "s.safetensors")
+    same(Statistics.load(tmp_path / "s.safetensors"), stats, rtol=0)
+
+
+@pytest.mark.parametrize("spoil", ["truncate", "nan", "shape", "other"])
+def test_bad_files_are_refused(tmp_path, rng, spoil):
+    path = tmp_path / "s.safetensors"
+    stats = Statistics(3).update(rng.normal(size=(20, 3)))
+    if spoil == "nan":
+        stats.squares[0, 0] = np.nan
+    if spoil == "shape":
+        stats.squares = stats.squares[:2]
+    stats.save(path)
+    if spoil == "truncate":
+        path.write_bytes(path.read_bytes()[:-9])
+    if spoil == "other":
+        path.write_bytes(b"something else entirely")
+    with pytest.raises(ValueError, match=r"s\.safetensors: "):
+        Statistics.load(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": [1, 2]}, r"labels: expected one per descriptor, \(4,\), got \(2,\)"),
+        ({"pairs": ([0], [4])}, "pair 0 points to 4, beyond 4 descriptors"),
+        ({"pairs": ([-1], [2])}, "pair 0 points to -1"),
+        ({"pairs": ([0, 1], [2])}, "two arrays of one length"),
+        ({"pairs": ([0.5], [1.0])}, "integer indices"),
+        ({"pairs": ([0],)}, "expected two arrays"),
+        ({"labels": [1, 1, 2, 2], "pairs": ([0], [1])}, "expected one of them, got both"),
+    ],
+)
+def test_bad_matches_are_refused_and_change_nothing(options, message):
+    stats = Statistics(2)
+    with pytest.raises(ValueError, match=message):
+        stats.update(np.zeros((4, 2)), **options)
+    assert (stats.n, stats.n_pairs) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros(3), r"expected descriptors \(N, D\)"),
+        (np.zeros((2, 5)), "expected 3 numbers per descriptor, got 5"),
+        (np.array([[0, 0, 0], [0, np.nan, 0]]), r"X\[1\] has NaN"),
+        (np.zeros((2, 3), complex), "real numbers"),
+    ],
+)
+def test_bad_descriptors_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        Statistics(3).update(X)
+
+
+def test_too_little_data_is_said():
+    with pytest.raises(ValueError, match="at least 2 descriptors, got 0"):
+        _ = Statistics(3).covariance
+    with pytest.raises(ValueError, match="at least 1 matching pairs, got 0"):
+        _ = Statistics(3).pair_covariance
+    with pytest.raises(ValueError, match="3 and 4 dimensions"):
+        Statistics(3) + Statistics(4)

@@ -1,0 +1,261 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from mkdesc import MKD
+from mkdesc.heads.statistics import Statistics
+from mkdesc.heads.whitening import METHODS, Whitening
+
+
+@pytest.fixture
+def data(rng):
+    """Noisy views of points; some directions are noisier than others."""
+    mixing = rng.normal(size=(8, 8))
+    points = np.repeat(rng.normal(size=(400, 8)) @ mixing, 3, axis=0)
+    noise = rng.normal(size=points.shape) * np.linspace(0.05, 1, 8)
+    return points + noise, np.repeat(np.arange(400), 3)
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def up_to_signs(a, b):
+    np.testing.assert_allclose(np.abs(a), np.abs(b), atol=1e-4)
+
+
+@pytest.mark.parametrize("dims", [3, 8])
+def test_pca_is_scikit_learns(data, dims):
+    X, _ = data
+    y = PCA(dims).fit_transform(X)
+    found = Whitening("pca", dims).fit(X).transform(X)
+    up_to_signs(found, unit(np.sign(y) * np.sqrt(np.abs(y))))
+
+
+def test_attenuated_pca(data):
+    X, _ = data
+    pca = PCA().fit(X)
+    full = unit(PCA(whiten=True).fit_transform(X))
+    up_to_signs(Whitening("pcawt", 8, t=1).fit(X).transform(X), full)
+    half = unit(pca.transform(X) / pca.explained_variance_**0.35)
+    up_to_signs(Whitening("pcawt", 8).fit(X).transform(X), half)
+
+
+@pytest.mark.parametrize(("shrinkage", "index"), [(5, 5), (0.25, None)])
+def test_shrunk_pca(data, shrinkage, index):
+    X, _ = data
+    pca = PCA().fit(X)
+    relative = pca.explained_variance_ / pca.explained_variance_[0]
+    b = shrinkage if index is None else relative[index]
+    expected = unit(pca.transform(X) / np.sqrt((1 - b) * relative + b))
+    up_to_signs(Whitening("pcaws", 8, shrinkage=shrinkage).fit(X).transform(X), expected)
+
+
+def test_shrinkage_works_below_its_index():
+    X = np.random.default_rng(0).normal(size=(2000, 60))
+    assert Whitening("pcaws", 16).fit(X).transform(X).shape == (2000, 16)
+
+
+def test_learned_whitening_by_its_definition(data):
+    X, _ = data
+    i, j = np.array([(k, k + s) for k in range(0, len(X), 3) for s in (1, 2)]).T
+    found = Whitening("lw", 8).fit(X, pairs=(i, j)).projection_.matrix.astype(float)
+    difference = X[j] - X[i]
+    within = difference.T @ difference / len(i)
+    whiten = np.linalg.inv(np.linalg.cholesky(within))
+    values, vectors = np.linalg.eigh(whiten @ np.cov(X.T, bias=True) @ whiten.T)
+    up_to_signs(found, (vectors[:, ::-1].T @ whiten).T)
+    # In the new space the differences of matching pairs are white, and all is decorrelated.
+    np.testing.assert_allclose(found.T @ within @ found, np.eye(8), atol=1e-4)
+    np.testing.assert_allclose(
+        found.T @ np.cov(X.T, bias=True) @ found, np.diag(values[::-1]), atol=1e-3 * values[-1]
+    )
+
+
+def test_labels_equal_all_their_pairs(data):
+    X, labels = data
+    first = np.arange(0, len(X), 3)
+    i, j = (
+        np.concatenate([first, first, first + 1]),
+        np.concatenate([first + 1, first + 2, first + 2]),
+    )
+    by_label = Whitening("lw", 4).fit(X, labels).transform(X)
+    np.testing.assert_allclose(
+        Whitening("lw", 4).fit(X, pairs=(i, j)).transform(X), by_label, atol=1e-5
+    )
+
+
+def test_discriminant_by_its_definition(data):
+    X, labels = data
+    found = Whitening("gda", 8).fit(X, labels)
+    matrix = found.projection_.matrix.astype(float)
+    within, all_ = found.statistics_.pair_covariance, found.statistics_.covariance
+    mixed = within + 0.1 * all_
+    for column in matrix.T:
+        value = (column @ all_ @ column) / (column @ mixed @ column)
+        np.testing.assert_allclose(all_ @ column, value * mixed @ column, atol=1e-3 * value)
+        b = value - 0.5
+        assert column @ mixed @ column == pytest.approx(b / (2 * b + 0.5), rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["lw", "gda"])
+def test_supervision_helps(data, method):
+    """Views of a point are each other's nearest neighbours more often than before."""
+    X, labels = data
+
+    def hits(Y):
+        similarity = Y @ Y.T
+        np.fill_diagonal(similarity, -np.inf)
+        return np.mean(labels[similarity.argmax(axis=1)] == labels)
+
+    raw = unit(X - X.mean(axis=0))
+    assert hits(Whitening(method, 8).fit(X, labels).transform(X)) > hits(raw) + 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_partial_fits_equal_one_fit(data, method):
+    X, labels = data
+    whole = Whitening(method, 4, shrinkage=3).fit(X, labels)
+    parts = Whitening(method, 4, shrinkage=3)
+    for start in range(0, len(X), 300):
+        parts.partial_fit(X[start : start + 300], labels[start : start + 300])
+    np.testing.assert_allclose(parts.transform(X), whole.transform(X), atol=1e-5)
+    again = Whitening(method, 4, shrinkage=3).fit_statistics(parts.statistics_)
+    np.testing.assert_allclose(again.transform(X), whole.transform(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_signs_are_deterministic(data, method):
+    X, labels = data
+    matrix = Whitening(method, 8, shrinkage=3).fit(X, labels).projection_.matrix
+    largest = matrix[np.abs(matrix).argmax(axis=0), np.arange(8)]
+    assert np.all(largest > 0)
+
+
+@pytest.mark.parametrize("method", ["pcawt", "pcaws", "lw", "gda"])
+def test_dependent_dimensions_get_a_ridge_and_a_warning(data, method):
+    X, labels = data
+    X = np.hstack([X, X[:, :2] + X[:, 2:4]])
+    with pytest.warns(UserWarning, match="is singular"):
+        found = Whitening(method, 10, shrinkage=0.1).fit(X, labels).transform(X)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Whitening(method, 10, shrinkage=0.1, ridge=1e-4).fit(X, labels)
+
+
+def test_fewer_samples_than_dimensions():
+    X = np.random.default_rng(0).normal(size=(6, 20))
+    with pytest.warns(UserWarning, match="is singular"):
+        found = Whitening("lw", 20).fit(X, [0, 0, 1, 1, 2, 2]).transform(X)
+    assert np.isfinite(found).all()
+
+
+def test_labels_that_come_once_are_no_error(data):
+    X, labels = data
+    labels = np.append(labels, [10_000, 10_001])
+    X = np.vstack([X, X[:2]])
+    assert Whitening("lw", 4).fit(X, labels).statistics_.n_pairs == 400 * 3
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((5, 3)), [0, 0, 1, 1, 2], "do not differ"),
+        (np.ones((1, 3)), [0], "at least 2 descriptors, got 1"),
+        (np.eye(3), [0, 1, 2], "at least 1 matching pairs, got 0"),
+        (np.eye(3), None, "at least 1 matching pairs, got 0"),
+        (np.eye(3) * np.nan, [0, 0, 1], r"X\[0\] has NaN"),
+        (np.empty((0, 3)), [], "at least 2 descriptors, got 0"),
+    ],
+)
+def test_hopeless_data_is_refused(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        Whitening("lw").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"method": "zca"}, "method: expected one of pca, pcawt, pcaws, lw, gda, got 'zca'"),
+        ({"dims": 0}, "dims: expected an integer >= 1, got 0"),
+        ({"method": "pcaws", "shrinkage": 8}, "shrinkage: expected an index below 8"),
+        ({"method": "pcaws", "shrinkage": 1.5}, "shrinkage: expected a value between"),
+    ],
+)
+def test_bad_parameters_are_refused(data, params, message):
+    with pytest.raises(ValueError, match=message):
+        Whitening(**params).fit(*data)
+
+
+def test_the_mean_gives_zeros_and_not_nan(data):
+    X, labels = data
+    whitening = Whitening("lw", 4).fit(X, labels)
+    found = whitening.transform(whitening.projection_.mean[None])
+    assert np.isfinite(found).all()
+
+
+def test_not_fitted(data):
+    with pytest.raises(ValueError, match="call fit first"):
+        Whitening().transform(data[0])
+    with pytest.raises(ValueError, match="call fit first"):
+        MKD(patch_size=8, whitening=Whitening()).transform(np.zeros((2, 8, 8)))
+
+
+def test_in_a_pipeline_with_the_descriptor(rng):
+    patches = np.repeat(rng.random((300, 8, 8)), 2, axis=0) + rng.normal(0, 0.01, (600, 8, 8))
+    labels = np.repeat(np.arange(300), 2)
+    pipeline = make_pipeline(MKD("cartesian", patch_size=8), Whitening("gda", 16))
+    expected = pipeline.fit(patches, labels).transform(patches)
+    joint = MKD("cartesian", patch_size=8, whitening=pipeline[-1])
+    np.testing.assert_allclose(joint.transform(patches), expected, atol=1e-5)
+    # The whitening of a descriptor survives cloning and pickling.
+    for copy in (clone(joint), pickle.loads(pickle.dumps(joint))):
+        np.testing.assert_allclose(copy.transform(patches), expected, atol=1e-5)
+
+
+WORDING = "refused as it should be, in the words of this package instead of scikit-learn's"
+EXPECTED = {
+    "check_complex_data": WORDING,
+    "check_dtype_object": "object arrays are refused, even of numbers",
+    "check_estimator_sparse_array": WORDING,
+    "check_estimator_sparse_matrix": WORDING,
+    "check_estimator_sparse_tag": WORDING,
+    "check_estimators_empty_data_messages": WORDING,
+    "check_fit2d_1sample": WORDING,
+    "check_fit2d_predict1d": WORDING,
+    "check_n_features_in_after_fitting": WORDING,
+}
+
+
+def test_scikit_learn_checks():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks use tiny, singular data
+        results = check_estimator(Whitening("pca"), expected_failed_checks=EXPECTED, on_fail=None)
+    failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
+    assert failed == {}
+    assert sum(r["status"] == "passed" for r in results) >= 30
+
+
+def test_statistics_are_what_is_learned_from(data):
+    X, labels = data
+    statistics = Statistics(8).update(X, labels)
+    a = Whitening("lw", 4).fit_statistics(statistics).transform(X)
+    np.testing.assert_array_equal(a, Whitening("lw", 4).fit(X, labels).transform(X))
+
+
+def test_the_power_comes_first(data):
+    X, labels = data
+    rooted = unit(np.sign(X) * np.abs(X) ** 0.75)
+    expected = Whitening("gda", 4).fit(rooted, labels).transform(rooted)
+    found = Whitening("gda", 4, power=0.75).fit(X, labels).transform(X)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    with pytest.raises(ValueError, match=r"power: expected a number in \(0, 1\]"):
+        Whitening(power=0).fit(X, labels)
