@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mkdesc.models.describing import describe
     from mkdesc.visual.patchmaps import patch_map
 
-from mkdesc._support.version import __version__
+from mkdesc._support.version import __version__ as __version__
 
 #: Public names and the modules they live in; each is imported when it is first used.
 _HOMES = {
@@ -76,7 +76,6 @@ __all__ = [
     "Statistics",
     "VonMises",
     "Whitening",
-    "__version__",
     "as_parametrization",
     "bundled_models",
     "describe",

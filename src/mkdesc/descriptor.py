@@ -142,13 +142,13 @@ class MKD(Estimator):
                 f"patches: expected {size} x {size} px (patch_size), got {patches.shape[-1]} x "
                 f"{patches.shape[-1]}; resize=True (--resize) resamples them"
             )
-        projection = None
+        head = None
         if self.whitening is not None:
-            projection = self.whitening.learned(parametrization.dims)
+            head = self.whitening.learned(parametrization.dims)
         compute = load_backend(self.backend)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
-            done: NDArray[np.float32] = compute(part, parametrization, threads, start, projection)
+            done: NDArray[np.float32] = compute(part, parametrization, threads, start, head)
             return done if self.output == "float32" else to_int8(done)
 
         if fits and self.output == "float32":

@@ -16,7 +16,7 @@ import pytest
 import mkdesc
 from mkdesc.explorer import server, uploads
 from mkdesc.explorer.server import create_app, is_loopback, open_socket
-from mkdesc.heads.whitening import Projection
+from mkdesc.heads.whitening import linear_head
 
 
 @dataclass
@@ -259,17 +259,17 @@ def save(path, parametrization="x(4,1)*theta(8,2)", patch_size=64):
     dims = mkdesc.as_parametrization(parametrization).dims
     matrix = np.random.default_rng(0).normal(size=(dims, 3)).astype(np.float32)
     mkd.whitening = mkdesc.Whitening("pca", dims=3)
-    mkd.whitening.projection_ = Projection(matrix[:, 0].copy(), matrix, square_root=True)
+    mkd.whitening.head_ = linear_head(matrix[:, 0].copy(), matrix, square_root=True)
     mkdesc.save_model(mkd, path)
-    return mkd.whitening.projection_
+    return mkd.whitening.head_
 
 
 def test_model(client, tmp_path):
-    projection = save(tmp_path / "m.safetensors")
+    head = save(tmp_path / "m.safetensors")
     answer = client.post("/api/model", content=(tmp_path / "m.safetensors").read_bytes()).json()
     (model,) = answer
     matrix = np.frombuffer(base64.b64decode(model["matrix"]), "<f4").reshape(15, 3)
-    np.testing.assert_array_equal(matrix, projection.matrix)
+    np.testing.assert_array_equal(matrix, head.linear().matrix)
     assert model["square_root"] is True
     assert model["parametrization"] == "x(4,1)*theta(8,2)"
 

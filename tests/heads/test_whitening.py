@@ -65,7 +65,7 @@ def test_shrinkage_works_below_its_index():
 def test_learned_whitening_by_its_definition(data):
     X, _ = data
     i, j = np.array([(k, k + s) for k in range(0, len(X), 3) for s in (1, 2)]).T
-    found = Whitening("lw", 8).fit(X, pairs=(i, j)).projection_.matrix.astype(float)
+    found = Whitening("lw", 8).fit(X, pairs=(i, j)).head_.linear().matrix.astype(float)
     difference = X[j] - X[i]
     within = difference.T @ difference / len(i)
     whiten = np.linalg.inv(np.linalg.cholesky(within))
@@ -94,7 +94,7 @@ def test_labels_equal_all_their_pairs(data):
 def test_discriminant_by_its_definition(data):
     X, labels = data
     found = Whitening("gda", 8).fit(X, labels)
-    matrix = found.projection_.matrix.astype(float)
+    matrix = found.head_.linear().matrix.astype(float)
     within, all_ = found.statistics_.pair_covariance, found.statistics_.covariance
     mixed = within + 0.1 * all_
     for column in matrix.T:
@@ -133,7 +133,7 @@ def test_partial_fits_equal_one_fit(data, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_signs_are_deterministic(data, method):
     X, labels = data
-    matrix = Whitening(method, 8, shrinkage=3).fit(X, labels).projection_.matrix
+    matrix = Whitening(method, 8, shrinkage=3).fit(X, labels).head_.linear().matrix
     largest = matrix[np.abs(matrix).argmax(axis=0), np.arange(8)]
     assert np.all(largest > 0)
 
@@ -198,7 +198,7 @@ def test_bad_parameters_are_refused(data, params, message):
 def test_the_mean_gives_zeros_and_not_nan(data):
     X, labels = data
     whitening = Whitening("lw", 4).fit(X, labels)
-    found = whitening.transform(whitening.projection_.mean[None])
+    found = whitening.transform(whitening.head_.linear().centre[None])
     assert np.isfinite(found).all()
 
 

@@ -3,8 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mkdesc import MKD
-from mkdesc.kernels import match_kernel
+from mkdesc import MKD, match_kernel
 from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.parametrization import NAMED, as_parametrization
 

@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 import mkdesc
 from mkdesc import MKD
-from mkdesc.heads.whitening import Whitening
+from mkdesc.heads.whitening import Whitening, linear_head
 from mkdesc.models import bundled_models, load_model, read_card, save_model
 from mkdesc.models.card import Card, conventions
 
@@ -173,10 +173,10 @@ def test_unknown_models_are_named(tmp_path):
 
 
 def test_arrays_that_are_not_contiguous_are_saved_whole(tmp_path, mkd, patches):
-    found = mkd.whitening.projection_
-    spread = np.stack([found.mean, found.mean + 1], axis=1)[:, 0]
+    found = mkd.whitening.head_.linear()
+    spread = np.stack([found.centre, found.centre + 1], axis=1)[:, 0]
     turned = np.asfortranarray(found.matrix)
-    mkd.whitening.projection_ = found._replace(mean=spread, matrix=turned)
+    mkd.whitening.head_ = linear_head(spread, turned, mkd.whitening.power)
     save_model(mkd, tmp_path / "m.safetensors")
     again = load_model(tmp_path / "m.safetensors").transform(patches)
     np.testing.assert_allclose(again, mkd.transform(patches), atol=1e-6)

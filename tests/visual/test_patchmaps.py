@@ -6,9 +6,8 @@ from scipy.ndimage import map_coordinates
 from scipy.optimize import minimize_scalar
 
 import mkdesc
-from mkdesc import MKD, POLAR, VonMises, Whitening, patch_map
-from mkdesc.heads.whitening import Projection
-from mkdesc.kernels import match_kernel
+from mkdesc import MKD, POLAR, VonMises, Whitening, match_kernel, patch_map
+from mkdesc.heads.whitening import linear_head
 from mkdesc.kernels.gradients import second_order
 from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.parametrization import EXTENDED, Parametrization, as_parametrization
@@ -90,7 +89,7 @@ def test_a_projection_by_the_paper_s_formula(rng):
         values = {"x": np.pi / 2 * grid.x[i, j], "y": np.pi / 2 * grid.y[i, j], "theta": theta}
         return kernel.feature_map(values)
 
-    projected = patch_map((2, 7), "cartesian", 0.4, -0.2, Projection(mean, matrix), 10)
+    projected = patch_map((2, 7), "cartesian", 0.4, -0.2, linear_head(mean, matrix), 10)
     a_at = matrix.astype(float) @ matrix.T
     p = psi(2, 7, np.array(0.4))
     for i, j in [(0, 0), (2, 7), (9, 4)]:
@@ -104,9 +103,10 @@ def test_every_kind_of_whitening_is_its_linear_part(tmp_path, rng):
     whitening = Whitening("gda", 20, ridge=1e-3, power=0.75).fit(raw, np.arange(400) // 2)
     mkd = MKD("cartesian", 16, whitening)
     mkdesc.save_model(mkd, tmp_path / "mine.safetensors")
-    projection = whitening.projection_
-    expected = patch_map((3, 4), "cartesian", whitening=projection._replace(power=1.0))
-    for form in (projection, whitening, mkd, tmp_path / "mine.safetensors"):
+    head = whitening.head_
+    without = linear_head(head.linear().centre, head.linear().matrix)
+    expected = patch_map((3, 4), "cartesian", whitening=without)
+    for form in (head, whitening, mkd, tmp_path / "mine.safetensors"):
         np.testing.assert_array_equal(patch_map((3, 4), "cartesian", whitening=form), expected)
 
 
@@ -250,12 +250,12 @@ def test_looks_default_to_equal_ones():
         ({"q_theta": -1e308}, r"q_theta: expected numbers from -1e\+06 to 1e\+06"),
         ({"patch_size": 64.0}, "patch_size: expected an integer"),
         ({"parametrization": "polr"}, "parametrization 'polr'"),
-        ({"whitening": 3}, "whitening: expected a Whitening, a Projection"),
+        ({"whitening": 3}, "whitening: expected a Whitening, a Head"),
         ({"whitening": MKD("polar")}, "whitening: this MKD has none"),
         ({"whitening": "default"}, "whitening: learned on phi.* expected phi"),
         ({"whitening": "cartesian-lw"}, "whitening: learned on x"),
         (
-            {"whitening": Projection(np.zeros(63, "f"), np.zeros((63, 2), "f"))},
+            {"whitening": linear_head(np.zeros(63, "f"), np.zeros((63, 2), "f"))},
             "whitening: learned on 63 numbers, expected 175",
         ),
         ({"whitening": Whitening()}, "has not learned anything yet"),

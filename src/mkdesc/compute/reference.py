@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.heads.whitening import Projection
+from mkdesc.heads.head import Head
 from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.parametrization import Parametrization, Product
 from mkdesc.kernels.patches import check_finite, plain_block
@@ -35,9 +35,9 @@ def describe(
     parametrization: Parametrization,
     n_threads: int = 1,
     first: int = 0,
-    projection: Projection | None = None,
+    head: Head | None = None,
 ) -> NDArray[np.float32]:
-    """Descriptors (N, D) of checked patches (N, W, W), one patch at a time, projected if so.
+    """Descriptors (N, D) of checked patches (N, W, W), one patch at a time, through the head.
 
     ``first`` is the index of the first patch, for error messages; ``n_threads`` is accepted
     for the sake of a common call and not used.
@@ -55,4 +55,4 @@ def describe(
             v = np.einsum("ij,ijd->d", weight, part.feature_map(values))
             parts.append(v if preparation.joint else unit(v))
         out[i] = unit(np.concatenate(parts))
-    return out if projection is None else projection.apply(out)
+    return out if head is None else head.apply(out)

@@ -12,8 +12,9 @@ from mkdesc.datasets.hpatches_csv import read_csv
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders.base import CsvDescriptor, LearnedDescriptor, PatchDescriptor
+from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
-from mkdesc.heads.whitening import METHODS, Projection, learn_projection
+from mkdesc.heads.whitening import METHODS, learn_head, linear_head
 from mkdesc.measures.distances import as_descriptors
 
 __all__ = [
@@ -107,14 +108,14 @@ def sequence_statistics(
     return cache.statistics(base, f"{split}.train", gather)
 
 
-def learn(descriptor: LearnedDescriptor, statistics: Statistics) -> Projection:
-    """The projection that a learned descriptor applies, given the statistics of its base."""
+def learn(descriptor: LearnedDescriptor, statistics: Statistics) -> Head:
+    """The head that a learned descriptor applies, given the statistics of its base."""
     if descriptor.method not in METHODS:
         return zca(statistics)
-    return learn_projection(statistics, descriptor.method, descriptor.dims)
+    return learn_head(statistics, descriptor.method, descriptor.dims)
 
 
-def zca(statistics: Statistics, clipped: float = CLIPPED) -> Projection:
+def zca(statistics: Statistics, clipped: float = CLIPPED) -> Head:
     """The "+" of the HPatches article: ZCA with clipped eigenvalues, square root, l2.
 
     Parameters
@@ -128,7 +129,7 @@ def zca(statistics: Statistics, clipped: float = CLIPPED) -> Projection:
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(500, 4)) * [5, 2, 1, 1]
-    >>> white = (X - X.mean(axis=0)) @ zca(Statistics(4).update(X), 0.0).matrix
+    >>> white = (X - X.mean(axis=0)) @ zca(Statistics(4).update(X), 0.0).linear().matrix
     >>> bool(np.allclose(white.T @ white / 500, np.eye(4), atol=1e-4))
     True
     """
@@ -138,4 +139,4 @@ def zca(statistics: Statistics, clipped: float = CLIPPED) -> Projection:
         share = np.cumsum(values) / values.sum()
         values = np.maximum(values, values[int((share > clipped).argmax())])
     matrix = vectors / np.sqrt(values + 1e-6 * values.max()) @ vectors.T
-    return Projection(statistics.mean.astype(np.float32), matrix.astype(np.float32), True)
+    return linear_head(statistics.mean, matrix, square_root=True)

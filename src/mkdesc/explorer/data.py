@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mkdesc._support.version import __version__
 from mkdesc.descriptor import MKD
 from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
+from mkdesc.heads.head import Affine, Head, Power
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import NAMED, as_parametrization
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
@@ -92,18 +93,33 @@ def encode_model(name: str, mkd: MKD, kind: str) -> dict[str, Any]:
         )
     if not isinstance(mkd.whitening, Whitening):
         raise ValueError(f"{name}: this model has no whitening")
-    projection = mkd.whitening.learned(parametrization.dims)
+    head = mkd.whitening.learned(parametrization.dims)
+    linear = head.linear()
+    if linear is None:
+        raise ValueError(f"{name}: this model has a hidden layer, which the page cannot show")
+    powers = _powers(head)
     return {
         "name": name,
         "kind": kind,
         "parametrization": str(parametrization),
         "method": mkd.whitening.method,
-        "dims": projection.matrix.shape[1],
-        "power": projection.power,
-        "square_root": projection.square_root,
-        "mean": _encode(projection.mean, "<f4"),
-        "matrix": _encode(projection.matrix, "<f4"),
+        "dims": linear.matrix.shape[1],
+        "power": powers[0],
+        "square_root": powers[1] == 0.5,
+        "mean": _encode(linear.centre, "<f4"),
+        "matrix": _encode(linear.matrix, "<f4"),
     }
+
+
+def _powers(head: Head) -> tuple[float, float]:
+    """The exponents before and after the projection of a linear head; 1: none."""
+    found = [1.0, 1.0]
+    after = 0
+    for stage in head.stages:
+        after += isinstance(stage, Affine)
+        if isinstance(stage, Power):
+            found[after] = stage.exponent
+    return found[0], found[1]
 
 
 def encode_gray(image: NDArray[np.uint8]) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.parameters import Estimator
+from mkdesc.heads.head import L2, Affine, Head, Power
 from mkdesc.heads.statistics import Statistics, as_descriptors
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
-    "Projection",
     "Whitening",
-    "learn_projection",
+    "learn_head",
+    "linear_head",
     "pca_scale",
     "signed_power",
 ]
@@ -43,47 +44,7 @@ def signed_power(X: NDArray[Any], power: float) -> NDArray[Any]:
     >>> signed_power(np.array([[0.36, -0.64]]), 0.5).round(6).tolist()
     [[0.6, -0.8]]
     """
-    if power == 1:
-        return X
-    y = np.abs(X)
-    np.power(y, y.dtype.type(power), out=y)
-    return _unit(np.copysign(y, X, out=y))
-
-
-def _unit(y: NDArray[Any]) -> NDArray[Any]:
-    """Divide rows by their norms, in place; a row of zeros stays."""
-    norms = np.sqrt(np.einsum("ij,ij->i", y, y))
-    y /= np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
-    return y
-
-
-class Projection(NamedTuple):
-    """What is applied to a descriptor: a power, ``A^T (x - mean)``, perhaps a root, and l2.
-
-    Attributes
-    ----------
-    mean
-        (D,) float32.
-    matrix
-        (D, d) float32, one column per dimension of the result.
-    power
-        Exponent of the signed power that comes first; 1: none.
-    square_root
-        Whether the signed square root follows the projection.
-    """
-
-    mean: NDArray[np.float32]
-    matrix: NDArray[np.float32]
-    power: float = 1.0
-    square_root: bool = False
-
-    def apply(self, X: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Project descriptors (N, D) to unit vectors (N, d); the mean itself gives zeros."""
-        y = signed_power(np.asarray(X, np.float32), self.power) @ self.matrix
-        y -= self.mean @ self.matrix
-        if self.square_root:
-            y = np.copysign(np.sqrt(np.abs(y)), y)
-        return _unit(y)
+    return X if power == 1 else L2().apply(Power(power).apply(X))
 
 
 class Whitening(Estimator):
@@ -113,7 +74,7 @@ class Whitening(Estimator):
 
     Attributes
     ----------
-    projection_ : Projection
+    head_ : Head
         What was learned.
     statistics_ : Statistics
         What it was learned from.
@@ -127,7 +88,7 @@ class Whitening(Estimator):
     (1000, 4)
     """
 
-    projection_: Projection
+    head_: Head
     statistics_: Statistics
 
     def __init__(
@@ -184,7 +145,7 @@ class Whitening(Estimator):
             self.statistics_ = Statistics(X.shape[1])
         labels = y if METHODS[self.method] else None
         self.statistics_.update(signed_power(X, self.power), labels, pairs)
-        self.__dict__.pop("projection_", None)
+        self.__dict__.pop("head_", None)
         return self
 
     def fit_statistics(self, statistics: Statistics) -> Self:
@@ -194,29 +155,28 @@ class Whitening(Estimator):
         """
         self.check()
         self.statistics_ = statistics
-        learned = learn_projection(
-            statistics, self.method, self.dims, self.t, self.shrinkage, self.ridge
+        self.head_ = learn_head(
+            statistics, self.method, self.dims, self.t, self.shrinkage, self.ridge, self.power
         )
-        self.projection_ = learned._replace(power=float(self.power))
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Project descriptors (N, D) to unit vectors (N, dims), float32."""
-        projection = self.learned()
-        return projection.apply(as_descriptors(X, len(projection.mean)))
+        head = self.learned()
+        return head.apply(as_descriptors(X, head.dims_in))
 
-    def learned(self, dims: int | None = None) -> Projection:
+    def learned(self, dims: int | None = None) -> Head:
         """What was learned, or an error; also if it was learned on other than ``dims`` numbers."""
-        if not hasattr(self, "projection_"):
+        if not hasattr(self, "head_"):
             if not hasattr(self, "statistics_"):
                 raise self._not_fitted()
             self.fit_statistics(self.statistics_)
-        found = len(self.projection_.mean)
+        found = self.head_.dims_in
         if dims is not None and found != dims:
             raise ValueError(
                 f"whitening: learned on {found} numbers, but the descriptor has {dims}"
             )
-        return self.projection_
+        return self.head_
 
     def fit_transform(
         self,
@@ -232,8 +192,8 @@ class Whitening(Estimator):
         """Length of the descriptors it was learned from."""
         if hasattr(self, "statistics_"):
             return self.statistics_.dims
-        if hasattr(self, "projection_"):
-            return len(self.projection_.mean)
+        if hasattr(self, "head_"):
+            return self.head_.dims_in
         raise AttributeError("n_features_in_")
 
     def check(self) -> None:
@@ -263,7 +223,7 @@ class Whitening(Estimator):
         return NotFittedError(message)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "statistics_") or hasattr(self, "projection_")
+        return hasattr(self, "statistics_") or hasattr(self, "head_")
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
@@ -276,15 +236,32 @@ class Whitening(Estimator):
         )
 
 
-def learn_projection(
+def linear_head(
+    mean: NDArray[np.floating],
+    matrix: NDArray[np.floating],
+    power: float = 1.0,
+    square_root: bool = False,
+) -> Head:
+    """A signed power and l2, ``(x - mean) @ matrix``, perhaps a signed root, and l2.
+
+    >>> len(linear_head(np.zeros(4), np.eye(4), power=0.75).stages)
+    4
+    """
+    before = () if power == 1 else (Power(power), L2())
+    after = (Power(0.5), L2()) if square_root else (L2(),)
+    return Head((*before, Affine(matrix, mean), *after))
+
+
+def learn_head(
     statistics: Statistics,
     method: str = "lw",
     dims: int = 128,
     t: float = 0.7,
     shrinkage: int | float = 40,
     ridge: float | None = None,
-) -> Projection:
-    """The projection that a method makes of statistics; see :class:`Whitening`.
+    power: float = 1.0,
+) -> Head:
+    """The head that a method makes of statistics; see :class:`Whitening`.
 
     Columns come by decreasing eigenvalue; the largest number of each is positive.
     """
@@ -311,11 +288,7 @@ def learn_projection(
     matrix = matrix * np.where(largest < 0, -1, 1)
     if not np.isfinite(matrix).all():
         raise ValueError(f"{method}: the statistics are too degenerate to learn from")
-    return Projection(
-        statistics.mean.astype(np.float32),
-        np.ascontiguousarray(matrix, np.float32),
-        square_root=method == "pca",
-    )
+    return linear_head(statistics.mean, matrix, power, square_root=method == "pca")
 
 
 def _regular(matrix: Array, ridge: float | None, what: str, as_it_is: bool = False) -> Array:

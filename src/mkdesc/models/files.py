@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc._support.text import shorten
 from mkdesc.descriptor import MKD
-from mkdesc.heads.whitening import METHODS, Projection, Whitening, pca_scale
+from mkdesc.heads.whitening import METHODS, Whitening, linear_head, pca_scale
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models.card import Card, fingerprint
 
@@ -70,17 +70,15 @@ def save_model(
     if not isinstance(whitening, Whitening) or not whitening.__sklearn_is_fitted__():
         raise ValueError(f"mkd.whitening: expected a fitted Whitening, got {whitening!r}")
     parametrization = as_parametrization(mkd.parametrization)
-    projection = whitening.learned(parametrization.dims)
-    tensors = {
-        "mean": np.ascontiguousarray(projection.mean),
-        "projection": np.ascontiguousarray(projection.matrix),
-    }
-    params = whitening.get_params() | {"power": projection.power}
+    linear = whitening.learned(parametrization.dims).linear()
+    assert linear is not None
+    tensors = {"mean": linear.centre, "projection": linear.matrix}
+    params = whitening.get_params()
     card = Card(
         parametrization=str(parametrization),
         patch_size=int(mkd.patch_size),
         method=params.pop("method"),
-        dims=projection.matrix.shape[1],
+        dims=linear.matrix.shape[1],
         params={name: value for name, value in params.items() if name != "dims"},
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -199,7 +197,7 @@ def _from_ours(tensors: Tensors, card: Card) -> MKD:
         whitening.check()
     except TypeError:
         raise ValueError(f"its whitening has the parameters {card.params}") from None
-    whitening.projection_ = Projection(
+    whitening.head_ = linear_head(
         checked["mean"], checked["projection"], whitening.power, card.method == "pca"
     )
     mkd = MKD(parametrization, card.patch_size, whitening)
@@ -233,7 +231,7 @@ def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims:
     whitening = Whitening(method, dims)
     if not METHODS[method]:
         vectors = vectors * pca_scale(values, method, whitening.t, whitening.shrinkage)
-    whitening.projection_ = Projection(
+    whitening.head_ = linear_head(
         mean, np.ascontiguousarray(vectors[:, :dims], np.float32), 1.0, method == "pca"
     )
     return MKD(_KORNIA[raw], _KORNIA_PATCH_SIZE, whitening).fit()

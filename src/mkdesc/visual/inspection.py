@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.compute.reference import pixel_weights, unit
-from mkdesc.heads.whitening import Projection
+from mkdesc.heads.head import Head, Power
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
-from mkdesc.visual.whitenings import WhiteningLike, as_projection
+from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
 
 __all__ = ["contributions", "part_scores"]
 
@@ -78,13 +78,13 @@ def contributions(
     (True, True)
     """
     whole = as_parametrization(parametrization)
-    projection = None if whitening is None else as_projection(whitening, whole)
+    head = None if whitening is None else as_head(whitening, whole)
     both = _both(p, q, whole)
     finals, pulls, scales = [], [], []
     for parts in both:
         scale = _scales(parts, whole.preparation.joint)
         raw = scale * np.concatenate([part.sum for part in parts])
-        final, pull = _finish(raw, projection)
+        final, pull = _finish(raw, head)
         finals.append(final)
         pulls.append(pull)
         scales.append(scale)
@@ -153,14 +153,20 @@ def _gain(x: Array, power: float) -> Array:
     return np.divide(raised, np.abs(x) * norm, out=np.zeros_like(x), where=x != 0)
 
 
-def _finish(raw: Array, projection: Projection | None) -> tuple[Array, Callable[[Array], _Pulled]]:
+def _finish(raw: Array, head: Head | None) -> tuple[Array, Callable[[Array], _Pulled]]:
     """The descriptor made of a raw one, and how dot products with it are pulled back to that."""
-    if projection is None:
+    if head is None:
         return raw, lambda other: _Pulled(other, np.zeros(len(raw)))
-    mean, matrix = projection.mean.astype(np.float64), projection.matrix.astype(np.float64)
-    before = np.ones(len(raw)) if projection.power == 1 else _gain(raw, projection.power)
+    linear = linear_part(head)
+    mean, matrix = linear.centre.astype(np.float64), linear.matrix.astype(np.float64)
+    at = head.stages.index(linear)
+    powers = [
+        [s.exponent for s in part if isinstance(s, Power)]
+        for part in (head.stages[:at], head.stages[at:])
+    ]
+    before = _gain(raw, powers[0][0]) if powers[0] else np.ones(len(raw))
     projected = (before * raw - mean) @ matrix
-    after = _gain(projected, 0.5 if projection.square_root else 1.0)
+    after = _gain(projected, powers[1][0] if powers[1] else 1.0)
 
     def pull(other: Array) -> _Pulled:
         back = matrix @ (after * other)

@@ -15,7 +15,7 @@ from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import shape_features
 from mkdesc.kernels.pixelvalues import positions
 from mkdesc.kernels.vonmises import VonMises
-from mkdesc.visual.whitenings import WhiteningLike, as_projection
+from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
 
 __all__ = ["part_scales", "patch_map"]
 
@@ -219,9 +219,9 @@ def _projected(
     if whitening is None:
         here = features(p)
         return [here @ features(block).T for block in blocks]
-    projection = as_projection(whitening, whole)
+    projection = linear_part(as_head(whitening, whole))
     matrix = projection.matrix.astype(np.float64)
-    mean = projection.mean @ matrix
+    mean = projection.centre @ matrix
     here = features(p) @ matrix
     maps = []
     for block in blocks:

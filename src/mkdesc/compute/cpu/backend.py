@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.compute.cpu.plan import LANES, make_plan
-from mkdesc.heads.whitening import Projection
+from mkdesc.compute.cpu.plan import make_plan
+from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.patches import check_finite, nonfinite_error, plain_block
 from mkdesc.kernels.pixelfeatures import own_features
@@ -60,18 +60,6 @@ def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[.
     return _compile(make_describe_block(beyond, separable), signature, fastmath=False)
 
 
-@lru_cache
-def _compile_projecting() -> Callable[..., None]:
-    from numba import types
-
-    from mkdesc.compute.cpu.head_numba import project_block
-
-    f32 = types.float32
-    raw, rows, offset = _read_only(f32, 2), _read_only(f32, 2), _read_only(f32, 1)
-    signature = types.void(raw, rows, offset, f32, types.boolean, types.Array(f32, 2, "C"))
-    return _compile(project_block, signature, fastmath=True)
-
-
 def _own_features(
     block: NDArray[Any], scale: float, parametrization: Parametrization, first: int
 ) -> NDArray[np.float32]:
@@ -89,9 +77,9 @@ def describe(
     parametrization: Parametrization,
     n_threads: int = 1,
     first: int = 0,
-    projection: Projection | None = None,
+    head: Head | None = None,
 ) -> NDArray[np.float32]:
-    """Descriptors (N, D) of checked patches (N, W, W), projected if so.
+    """Descriptors (N, D) of checked patches (N, W, W), through the head.
 
     ``first`` is the index of the first patch, for error messages.
     """
@@ -105,23 +93,14 @@ def describe(
         preparation.softening,
         np.array([preparation.epsilon_square, preparation.epsilon, preparation.flat]),
     )
-    dims = parametrization.dims if projection is None else projection.matrix.shape[1]
+    dims = parametrization.dims if head is None else head.dims_out
     out = np.empty((len(patches), dims), np.float32)
-    if projection is not None:
-        offset = (projection.mean.astype(np.float64) @ projection.matrix).astype(np.float32)
-        dims_in, dims_out = projection.matrix.shape
-        # Zeros up to whole vectors, and to the four rows that are taken together.
-        rows = np.ascontiguousarray(
-            np.pad(projection.matrix.T, [(0, -dims_out % 4), (0, -dims_in % LANES)])
-        )
-        with _compiling:
-            project = _compile_projecting()
 
     def run(start: int) -> None:
         block, scale = plain_block(patches[start : start + BLOCK], first + start)
         final = out[start : start + BLOCK]
         raw = final
-        if projection is not None:
+        if head is not None:
             raw = np.empty((len(block), parametrization.dims), np.float32)
         with _compiling:  # from the disk cache, if it is there
             compiled = _compile_describing(
@@ -131,9 +110,8 @@ def describe(
         bad = compiled(block, own, scale, *preparing, *plan, raw)
         if bad >= 0:
             raise nonfinite_error(first + start + bad)
-        if projection is not None:
-            power, root = np.float32(projection.power), projection.square_root
-            project(raw, rows, offset, power, root, final)
+        if head is not None:
+            final[:] = head.apply(raw)
 
     starts = range(0, len(patches), BLOCK)
     if n_threads == 1 or len(starts) < 2:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.heads.whitening import Projection
+from mkdesc.heads.head import Head
 
 __all__ = [
     "CsvDescriptor",
@@ -65,7 +65,7 @@ class ProjectedDescriptor:
         What it was asked for by.
     describe
         As in :class:`PatchDescriptor`; both steps at once.
-    base, projection
+    base, head
         What is whitened, and how.
     identity
         As in :class:`PatchDescriptor`.
@@ -74,7 +74,7 @@ class ProjectedDescriptor:
     name: str
     describe: Describe
     base: PatchDescriptor
-    projection: Projection
+    head: Head
     identity: dict[str, str] = field(default_factory=dict)
 
 

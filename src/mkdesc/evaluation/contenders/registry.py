@@ -186,9 +186,9 @@ def _model(name: str) -> ProjectedDescriptor:
         identity = {"sha256": file_hash(file), "whitening": ":".join(choice)}
     if not isinstance(mkd.whitening, Whitening):
         raise ValueError(f"{name}: a model without whitening")
-    projection = mkd.whitening.projection_
+    head = mkd.whitening.learned()
     describe = mkd.set_params(resize=True).transform
-    return ProjectedDescriptor(name, describe, _base(mkd), projection, identity)
+    return ProjectedDescriptor(name, describe, _base(mkd), head, identity)
 
 
 def _base(mkd: MKD) -> PatchDescriptor:

@@ -207,7 +207,7 @@ def _describe(
 ) -> tuple[DescribedSequences, int]:
     """Descriptors of the test sequences, and their length."""
     one, base = entry.descriptor, base_of(entry.descriptor)
-    projection = one.projection if isinstance(one, ProjectedDescriptor) else None
+    head = one.head if isinstance(one, ProjectedDescriptor) else None
     if isinstance(one, LearnedDescriptor):
         if entry.training is None:
             statistics = sequence_statistics(cache, base, dataset, split.name, split.train)
@@ -215,11 +215,11 @@ def _describe(
             # In a folder of its own: a subset may be named like a sequence.
             apart = cache.within("train-on")
             statistics = subset_statistics(apart, base, Subset(entry.training))
-        projection = learn(one, statistics)
+        head = learn(one, statistics)
     described = DescribedSequences(
         lambda name, image: sequence_rows(cache, base, dataset, name, image),
         split.test,
-        projection,
+        head,
     )
     first = described[split.test[0], "ref"]
     for name in split.test[1:]:

@@ -21,7 +21,7 @@ from mkdesc.evaluation.hpatches.matching import matching
 from mkdesc.evaluation.hpatches.retrieval import retrieval
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.verification import verification
-from mkdesc.heads.whitening import Projection
+from mkdesc.heads.head import Head
 
 __all__ = ["DescribedSequences", "TaskRunner"]
 
@@ -38,13 +38,13 @@ class DescribedSequences(Mapping[tuple[str, str], Vectors]):
         self,
         rows: Callable[[str, str], Vectors],
         names: Sequence[str],
-        projection: Projection | None,
+        head: Head | None,
     ) -> None:
-        self._rows, self._names, self._projection = rows, names, projection
+        self._rows, self._names, self._head = rows, names, head
 
     def __getitem__(self, key: tuple[str, str]) -> Vectors:
         rows = self._rows(*key)
-        return rows if self._projection is None else self._projection.apply(rows)
+        return rows if self._head is None else self._head.apply(rows)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return ((name, image) for name in self._names for image in IMAGES)

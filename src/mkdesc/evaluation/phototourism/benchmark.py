@@ -32,7 +32,7 @@ from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
 from mkdesc.evaluation.report.runs import Results, open_run, save_results
 from mkdesc.evaluation.report.tables import Row, Table, short_names
 from mkdesc.evaluation.training import learn, subset_rows, subset_statistics
-from mkdesc.heads.whitening import Projection
+from mkdesc.heads.head import Head
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import roc_curve
 
@@ -159,7 +159,7 @@ def _all_scores(
     public_code: bool,
 ) -> Iterator[tuple[str, Case, Scores]]:
     """Name, case and scores, test subset by test subset."""
-    projections: dict[tuple[str, str], Projection] = {}
+    heads: dict[tuple[str, str], Head] = {}
     for test in dict.fromkeys(case[0] for case in cases):
         score, needed = _protocol(subsets[test], protocol, public_code)
         gather = _gatherer(cache, subsets[test], needed)
@@ -168,7 +168,7 @@ def _all_scores(
             trains = [train for tested, train in cases if tested == test]
             if not isinstance(one, LearnedDescriptor):
                 if isinstance(one, ProjectedDescriptor):
-                    values = one.projection.apply(values)
+                    values = one.head.apply(values)
                 same = score(values)  # whatever the training subset
                 yield from ((one.name, (test, train), same) for train in trains)
                 continue
@@ -176,10 +176,10 @@ def _all_scores(
                 if train is None:
                     continue
                 key = (one.name, train)
-                if key not in projections:
+                if key not in heads:
                     statistics = subset_statistics(cache, one.base, subsets[train])
-                    projections[key] = learn(one, statistics)
-                yield one.name, (test, train), score(projections[key].apply(values))
+                    heads[key] = learn(one, statistics)
+                yield one.name, (test, train), score(heads[key].apply(values))
 
 
 def _gatherer(

@@ -11,14 +11,15 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from mkdesc.descriptor import MKD
-from mkdesc.heads.whitening import Projection, Whitening
+from mkdesc.heads.head import Affine, Head
+from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.models import load_model
 
-__all__ = ["WhiteningLike", "as_projection", "bundled_whitenings", "load_whitening"]
+__all__ = ["WhiteningLike", "as_head", "bundled_whitenings", "linear_part", "load_whitening"]
 
 #: What stands for a projection: itself, whatever holds one, or the name or file of a model.
-WhiteningLike = Projection | Whitening | MKD | str | os.PathLike[str]
+WhiteningLike = Head | Whitening | MKD | str | os.PathLike[str]
 
 _SUFFIX = ".safetensors"
 
@@ -33,21 +34,21 @@ def bundled_whitenings() -> list[str]:
     return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
 
 
-def as_projection(whitening: WhiteningLike, parametrization: str | Parametrization) -> Projection:
-    """The projection that something holds, checked to be one of ``parametrization``.
+def as_head(whitening: WhiteningLike, parametrization: str | Parametrization) -> Head:
+    """The head that something holds, checked to be one of ``parametrization``.
 
     Parameters
     ----------
     whitening
-        A projection, a fitted :class:`~mkdesc.Whitening`, a descriptor with one, or what
+        A head, a fitted :class:`~mkdesc.Whitening`, a descriptor with one, or what
         :func:`load_whitening` takes.
     parametrization
         Of the raw descriptors that it is applied to.
 
     Examples
     --------
-    >>> as_projection("polar-lw", "polar").matrix.shape
-    (175, 128)
+    >>> as_head("polar-lw", "polar").dims_out
+    128
     """
     kernels = as_parametrization(parametrization)
     if isinstance(whitening, (str, os.PathLike)):
@@ -61,19 +62,27 @@ def as_projection(whitening: WhiteningLike, parametrization: str | Parametrizati
         whitening = whitening.whitening
     if isinstance(whitening, Whitening):
         whitening = whitening.learned()
-    if not isinstance(whitening, Projection):
+    if not isinstance(whitening, Head):
         raise ValueError(
-            "whitening: expected a Whitening, a Projection, an MKD, a name or a file, got "
-            f"{whitening!r}"
+            f"whitening: expected a Whitening, a Head, an MKD, a name or a file, got {whitening!r}"
         )
-    if whitening.matrix.ndim != 2 or not (
-        len(whitening.mean) == len(whitening.matrix) == kernels.dims
-    ):
+    if whitening.dims_in != kernels.dims:
         raise ValueError(
-            f"whitening: learned on {len(whitening.mean)} numbers, expected {kernels.dims} "
+            f"whitening: learned on {whitening.dims_in} numbers, expected {kernels.dims} "
             f"({kernels})"
         )
     return whitening
+
+
+def linear_part(head: Head) -> Affine:
+    """The projection of a linear head; ValueError for others, which have no patch maps."""
+    linear = head.linear()
+    if linear is None:
+        raise ValueError(
+            "whitening: this head has a hidden layer: it is no projection, and what a pixel adds "
+            "depends on all others; expected a linear head"
+        )
+    return linear
 
 
 def load_whitening(name: str | os.PathLike[str]) -> MKD:
