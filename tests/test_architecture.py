@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -46,6 +47,22 @@ def test_rooms_use_only_what_they_say(room):
 def test_only_the_front_door_stands_above_the_rooms():
     for module, targets in rooms.imports().items():
         assert not targets & {*rooms.FRONT_DOOR} or module == "mkdesc.__main__"
+
+
+def test_the_document_shows_this_picture():
+    assert rooms.picture() in (REPOSITORY / "docs" / "architecture.md").read_text()
+
+
+def test_the_document_names_every_room():
+    text = (REPOSITORY / "docs" / "architecture.md").read_text()
+    assert [room for room in rooms.allowed() if f"`{room}" not in text] == []
+
+
+def test_the_files_that_the_document_walks_through_exist():
+    text = (REPOSITORY / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`(\w+/[\w/]+\.py)`", text))
+    assert len(named) > 10
+    assert [name for name in named if not (rooms.PACKAGE / name).is_file()] == []
 
 
 def test_imports_inside_functions_count(tmp_path, monkeypatch):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -33,6 +35,12 @@ def test_text_and_object_are_the_same(parts):
     whole = sum(parts[1:], parts[0])
     assert as_parametrization(str(whole)) == whole
     assert whole.dims == sum(part.dims for part in parts)
+
+
+def test_a_plus_may_belong_to_a_number():
+    found = as_parametrization("x(1e+3,1)*theta(8,3) + rho(2.5E+0,2)")
+    one = product(x=VonMises(1000, 1), theta=VonMises(8, 3))
+    assert found == one + product(rho=VonMises(2.5, 2))
 
 
 def test_feature_map_order_is_angle_then_first_then_second_position():
@@ -75,6 +83,9 @@ def test_feature_maps_multiply_like_kernels(rng):
         ("fancy: x(1,1)", "unknown preparation 'fancy'"),
         ("extended+polar", "cannot add parametrizations prepared as"),
         ("x(1,99999999)*y(1,1", "cannot read"),
+        # Names have preparations of their own: under another one they would mean something else.
+        ("standard: polar", "cannot read 'polar'"),
+        ("standard: extended", "cannot read 'extended'"),
     ],
 )
 def test_bad_text_is_refused(text, message):
@@ -131,6 +142,15 @@ def test_the_extended_one_as_text_and_by_hand():
     part = product(STANDARD, x=xy, y=xy, shape=Shape())
     assert part.parts[0] in EXTENDED.parts
     assert as_parametrization("standard: x(8,2)*y(8,2)*shape") == part
+
+
+def test_changed_preparations_are_refused():
+    # As text, and so in model files, it would be the one that its name stands for.
+    with pytest.raises(ValueError, match="'standard' is the name of another preparation"):
+        replace(STANDARD, sigma=2.0)
+    renamed = replace(STANDARD, name="mine", sigma=2.0)
+    with pytest.raises(ValueError, match="one of paper, standard, standard-24, got 'mine'"):
+        product(renamed, theta=VonMises(8, 3))
 
 
 def test_kernels_must_fit_their_attributes():

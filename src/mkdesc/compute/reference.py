@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from mkdesc.heads.head import Head
 from mkdesc.kernels.grid import patch_grid
-from mkdesc.kernels.parametrization import Parametrization, Product
+from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.patches import check_finite, plain_block
 from mkdesc.kernels.pixelvalues import pixel_values
+from mkdesc.kernels.product import Product
 
 __all__ = ["describe", "pixel_weights"]
 

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.kernels.grid import patch_grid
-from mkdesc.kernels.parametrization import Parametrization, Product, as_parametrization
+from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
+from mkdesc.kernels.product import Product
 
 __all__ = ["match_kernel"]
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.kernels.parametrization import BUILT_IN, MOST_DIMS, NAMED
+from mkdesc.kernels.parametrization import MOST_DIMS, NAMED
 from mkdesc.kernels.pixelfeatures import OwnFeature, remember_feature
 from mkdesc.kernels.preparation import PREPARATIONS
+from mkdesc.kernels.product import BUILT_IN
 
 __all__ = ["register_feature"]
 

@@ -11,6 +11,9 @@ __all__ = ["PAPER", "PREPARATIONS", "STANDARD", "STANDARD_24", "Preparation"]
 
 Array = NDArray[np.float64]
 
+#: The preparations that parametrizations can have, by name.
+PREPARATIONS: dict[str, Preparation] = {}
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -54,6 +57,11 @@ class Preparation:
     flat: float
     window: bool
     joint: bool
+
+    def __post_init__(self) -> None:
+        # Text and model files hold the name: it must not come to mean something else.
+        if PREPARATIONS.get(self.name, self) != self:
+            raise ValueError(f"name: {self.name!r} is the name of another preparation")
 
     def reduction(self, size: int) -> int:
         """By which factor patches of ``size`` px are reduced."""
@@ -162,4 +170,4 @@ STANDARD = Preparation(
 #: The same on 24 px: two thirds of the time, a little less accurate.
 STANDARD_24 = replace(STANDARD, name="standard-24", side=24, sigma=1.125)
 
-PREPARATIONS = {preparation.name: preparation for preparation in (PAPER, STANDARD, STANDARD_24)}
+PREPARATIONS |= {known.name: known for known in (PAPER, STANDARD, STANDARD_24)}

@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.kernels.grid import PatchGrid, patch_grid
-from mkdesc.kernels.parametrization import Parametrization, Product
+from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelfeatures import OwnFeature
 from mkdesc.kernels.pixelvalues import positions
+from mkdesc.kernels.product import Product
 from mkdesc.kernels.vonmises import VonMises
 
 __all__ = ["LANES", "PARITIES", "Plan", "make_plan"]
