@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches import IMAGES, HPatches
-from mkdesc.datasets.hpatches_csv import write_csv
-from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.hpatches.csv_files import write_csv
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
+from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders import get_descriptor
 from mkdesc.evaluation.training import (

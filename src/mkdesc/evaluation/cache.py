@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
-from mkdesc.evaluation.report.tables import short_names
+from mkdesc.evaluation.report.table import short_names
 from mkdesc.heads.statistics import Statistics
 from mkdesc.measures.distances import as_descriptors
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.datasets.phototourism import Pairs, Subset
+from mkdesc.datasets.phototourism.layout import Pairs, Subset
 from mkdesc.measures.distances import as_descriptors, pair_distances
 from mkdesc.measures.ranking import average_precision, fpr95, roc_auc
 
