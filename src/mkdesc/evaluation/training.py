@@ -15,7 +15,7 @@ from mkdesc.evaluation.contenders.base import CsvDescriptor, LearnedDescriptor, 
 from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, learn_head, linear_head
-from mkdesc.measures.distances import as_descriptors
+from mkdesc.measures.descriptors import as_descriptors
 
 __all__ = [
     "learn",

@@ -233,7 +233,7 @@ def test_errors_name_the_descriptors(described, pairs, lists):
             run({**described, ("v_wall", "h3"): bad})
     short = {**described, ("v_wall", "h3"): described["v_wall", "h3"][:-1]}
     for run in (lambda d: verification(d, pairs), lambda d: matching(d, list(COUNTS))):
-        with pytest.raises(ValueError, match=r"expected shape \(70, D\), got \(69, 12\)"):
+        with pytest.raises(ValueError, match=r"expected shape \(70, 12\), got \(69, 12\)"):
             run(short)
     narrow = {**described, ("v_wall", "h3"): described["v_wall", "h3"][:, :5]}
     for run in (
@@ -241,7 +241,7 @@ def test_errors_name_the_descriptors(described, pairs, lists):
         lambda d: matching(d, list(COUNTS)),
         lambda d: retrieval(d, lists),
     ):
-        with pytest.raises(ValueError, match=r"\['v_wall', 'h3'\]: expected 12 columns"):
+        with pytest.raises(ValueError, match=r"\['v_wall', 'h3'\]: expected shape \(\w+, 12\)"):
             run(narrow)
     nothing = np.zeros((0, 2), np.int32)
     with pytest.raises(ValueError, match=r"task\.queries: expected at least one"):
