@@ -24,17 +24,19 @@ from typing import Any
 
 import numpy as np
 
-from mkdesc.datasets.hpatches import IMAGES
-from mkdesc.datasets.hpatches_tasks import (
+from mkdesc.datasets.hpatches.layout import IMAGES
+from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
     draw_verification,
     read_verification,
     write_task,
 )
-from mkdesc.datasets.phototourism import Pairs
-from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
-from mkdesc.datasets.tables import read_columns
-from mkdesc.evaluation.hpatches.tasks import matching, retrieval, verification
+from mkdesc.datasets.phototourism.layout import Pairs
+from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.text_files import read_columns
+from mkdesc.evaluation.hpatches.matching import matching
+from mkdesc.evaluation.hpatches.retrieval import retrieval
+from mkdesc.evaluation.hpatches.verification import verification
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.kernels.patches import resize_patches

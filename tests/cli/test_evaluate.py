@@ -7,9 +7,9 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches import IMAGES, write_sequence
-from mkdesc.datasets.hpatches_csv import read_csv
-from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.csv_files import read_csv
+from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
+from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.evaluation.contenders import get_descriptor
 
 

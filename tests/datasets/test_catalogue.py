@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.catalogue import CATALOGUE, check_folder
-from mkdesc.datasets.hpatches import IMAGES, write_sequence
-from mkdesc.datasets.phototourism_writer import write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
+from mkdesc.datasets.phototourism.writing import write_subset
 
 
 def test_phototourism(tmp_path):

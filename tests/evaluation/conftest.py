@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches import IMAGES, write_sequence
-from mkdesc.datasets.phototourism import Interest
-from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
+from mkdesc.datasets.phototourism.layout import Interest
+from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.kernels.patches import resize_patches
 
 LEVELS = {"r": 5, "e": 15, "h": 30, "t": 50}

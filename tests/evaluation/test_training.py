@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+import scipy.linalg
 
-from mkdesc.datasets.hpatches import IMAGES, HPatches
-from mkdesc.datasets.hpatches_csv import write_csv
-from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.hpatches.csv_files import write_csv
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
+from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders import get_descriptor
 from mkdesc.evaluation.training import (
@@ -106,13 +107,29 @@ def test_csv_rows(tmp_path, strips_root, rng):
         sequence_rows(cache, base, HPatches(strips_root), "i_dome", "ref")
 
 
-def test_zca_clips_small_eigenvalues(rng):
-    X = rng.normal(size=(4000, 4)) * [10, 3, 1, 0.1]
-    statistics = Statistics(4).update(X)
-    projected = (X - X.mean(axis=0)) @ zca(statistics, 0.05).linear().matrix
-    spread = np.sort(projected.std(axis=0))
-    # The smallest eigenvalues, 5% of the sum of all, were raised: these dimensions stay small.
-    assert spread[0] < 0.1
-    np.testing.assert_allclose(spread[-2:], 1, atol=0.05)
-    unit = zca(statistics).apply(X)
-    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-5)
+def zca_by_definition(X, clipped):
+    """Clipped eigenvalues of the covariance, rotated back; signed root; l2. In doubles."""
+    values, vectors = scipy.linalg.eigh(np.cov(X.T, bias=True))
+    kept = 0.0
+    for value in values:  # upwards: those of the first share take the next one's value
+        kept += value
+        if kept > clipped * values.sum():
+            values = values.clip(value)
+            break
+    white = (X - X.mean(axis=0)) @ vectors @ np.diag(values**-0.5) @ vectors.T
+    rooted = np.sign(white) * np.sqrt(np.abs(white))
+    return rooted / np.linalg.norm(rooted, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("clipped", [0.05, 0.25, 0.6])
+def test_zca_against_its_definition(rng, clipped):
+    turn, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    X = 3 + rng.normal(size=(500, 6)) * [4, 3, 2, 1, 0.5, 0.2] @ turn
+    head = zca(Statistics(6).update(X), clipped)
+    np.testing.assert_allclose(head.apply(X), zca_by_definition(X, clipped), atol=1e-4)
+
+
+def test_plus_zca_is_that_of_the_article(rng):
+    X = rng.normal(size=(500, 5)) * [4, 3, 2, 1, 0.5]
+    head = learn(get_descriptor("opencv-sift+zca"), Statistics(5).update(X))
+    np.testing.assert_allclose(head.apply(X), zca_by_definition(X, 0.25), atol=1e-4)

@@ -105,8 +105,8 @@ def test_bad_matches_are_refused_and_change_nothing(options, message):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros(3), r"expected descriptors \(N, D\)"),
-        (np.zeros((2, 5)), "expected 3 numbers per descriptor, got 5"),
+        (np.zeros(3), r"X: expected shape \(N, 3\), got \(3,\)"),
+        (np.zeros((2, 5)), r"X: expected shape \(N, 3\), got \(2, 5\)"),
         (np.array([[0, 0, 0], [0, np.nan, 0]]), r"X\[1\] has NaN"),
         (np.zeros((2, 3), complex), "real numbers"),
     ],

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD
-from mkdesc.datasets.hpatches import IMAGES, write_sequence
-from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
+from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import (
     learn_colmap,

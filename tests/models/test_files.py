@@ -176,7 +176,7 @@ def test_arrays_that_are_not_contiguous_are_saved_whole(tmp_path, mkd, patches):
     found = mkd.whitening.head_.linear()
     spread = np.stack([found.centre, found.centre + 1], axis=1)[:, 0]
     turned = np.asfortranarray(found.matrix)
-    mkd.whitening.head_ = linear_head(spread, turned, mkd.whitening.power)
+    mkd.whitening.head_ = linear_head(spread, turned, power=mkd.whitening.power)
     save_model(mkd, tmp_path / "m.safetensors")
     again = load_model(tmp_path / "m.safetensors").transform(patches)
     np.testing.assert_allclose(again, mkd.transform(patches), atol=1e-6)

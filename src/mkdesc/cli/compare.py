@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console
-from mkdesc.cli.tables import print_tables
 from mkdesc.evaluation.report.compare import compare_runs
 from mkdesc.evaluation.report.runs import save_results
 

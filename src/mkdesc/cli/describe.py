@@ -10,7 +10,7 @@ import typer
 
 from mkdesc._support.files import atomic_path
 from mkdesc.cli.progress import console, progress, warm_up
-from mkdesc.datasets.sources import open_patches
+from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.models import load_model
 

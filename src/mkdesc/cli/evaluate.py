@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, progress
-from mkdesc.cli.tables import print_tables
 from mkdesc.evaluation.cache import Progress
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from mkdesc.cli.progress import console, progress
-from mkdesc.datasets.hpatches import IMAGES, HPatches
-from mkdesc.datasets.hpatches_csv import write_csv
+from mkdesc.datasets.hpatches.csv_files import write_csv
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
 from mkdesc.evaluation.contenders.base import file_name
-from mkdesc.measures.distances import as_descriptors
+from mkdesc.measures.descriptors import as_descriptors
 
 __all__ = ["app"]
 

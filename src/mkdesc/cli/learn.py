@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc.cli.progress import console, progress, warm_up
-from mkdesc.datasets.sources import open_patches
+from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE

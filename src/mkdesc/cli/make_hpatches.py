@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mkdesc.cli.progress import console, progress
-from mkdesc.datasets.hpatches import Sequence
-from mkdesc.datasets.make_hpatches import SIDE, make_sequence
+from mkdesc.datasets.hpatches.layout import Sequence
+from mkdesc.datasets.hpatches.make_strips import SIDE, make_sequence
 
 __all__ = ["command"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mkdesc.datasets.hpatches import IMAGES, HPatches, sequence_type
-from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches, sequence_type
+from mkdesc.datasets.phototourism.layout import Subset
 
 __all__ = ["CATALOGUE", "DatasetInfo", "Finding", "check_folder"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
-from mkdesc.evaluation.report.tables import short_names
+from mkdesc.evaluation.report.table import short_names
 from mkdesc.heads.statistics import Statistics
-from mkdesc.measures.distances import as_descriptors
+from mkdesc.measures.descriptors import as_descriptors
 
 __all__ = ["DescriptorCache", "Progress"]
 

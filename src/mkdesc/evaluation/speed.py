@@ -23,7 +23,7 @@ from mkdesc.evaluation.contenders import (
     get_descriptors,
 )
 from mkdesc.evaluation.report.runs import Results
-from mkdesc.evaluation.report.tables import Row, Table, short_names
+from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.kernels.patches import resize_patches
 
 __all__ = ["Speed", "measure_speeds", "run_speed", "textured_patches"]

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.hpatches import IMAGES, HPatches
-from mkdesc.datasets.hpatches_csv import read_csv
-from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.hpatches.csv_files import read_csv
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
+from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders.base import CsvDescriptor, LearnedDescriptor, PatchDescriptor
 from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, learn_head, linear_head
-from mkdesc.measures.distances import as_descriptors
+from mkdesc.measures.descriptors import as_descriptors
 
 __all__ = [
     "learn",

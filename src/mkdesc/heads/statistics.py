@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc.measures.descriptors import as_descriptors
 
-__all__ = ["Statistics", "as_descriptors"]
+__all__ = ["Statistics"]
 
 Array = NDArray[np.float64]
 
@@ -17,25 +18,6 @@ Array = NDArray[np.float64]
 BLOCK = 8192
 
 _SUMS = ("total", "squares", "differences")
-
-
-def as_descriptors(X: ArrayLike, dims: int | None = None) -> NDArray[np.floating]:
-    """Check descriptors: finite real numbers (N, D), with D as given if it is."""
-    array = np.asarray(X)
-    if array.ndim != 2:
-        raise ValueError(f"X: expected descriptors (N, D), got {array.shape}")
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"X: expected real numbers, got {array.dtype}")
-    if dims is not None and array.shape[1] != dims:
-        raise ValueError(f"X: expected {dims} numbers per descriptor, got {array.shape[1]}")
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    # The sum is finite unless something in it is not, or is huge: look closer only then.
-    if not np.isfinite(array.sum()):
-        bad = ~np.isfinite(array).all(axis=1)
-        if bad.any():
-            raise ValueError(f"X[{int(bad.argmax())}] has NaN or infinity")
-    return array
 
 
 class Statistics:
@@ -93,7 +75,7 @@ class Statistics:
             Instead of labels, two arrays of row indices: ``X[pairs[0][k]]`` matches
             ``X[pairs[1][k]]``.
         """
-        array = as_descriptors(X, self.dims)
+        array = as_descriptors(X, name="X", dims=self.dims, keep_float=True)
         if labels is not None and pairs is not None:
             raise ValueError("labels and pairs: expected one of them, got both")
         # Everything is checked before anything is added.

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.parameters import Estimator
 from mkdesc.heads.head import L2, Affine, Head, Power
-from mkdesc.heads.statistics import Statistics, as_descriptors
+from mkdesc.heads.statistics import Statistics
+from mkdesc.measures.descriptors import as_descriptors
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -140,7 +141,7 @@ class Whitening(Estimator):
         Pairs are formed within one call.
         """
         self.check()
-        X = as_descriptors(X)
+        X = as_descriptors(X, name="X", keep_float=True)
         if not hasattr(self, "statistics_"):
             self.statistics_ = Statistics(X.shape[1])
         labels = y if METHODS[self.method] else None
@@ -163,7 +164,7 @@ class Whitening(Estimator):
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Project descriptors (N, D) to unit vectors (N, dims), float32."""
         head = self.learned()
-        return head.apply(as_descriptors(X, head.dims_in))
+        return head.apply(as_descriptors(X, name="X", dims=head.dims_in, keep_float=True))
 
     def learned(self, dims: int | None = None) -> Head:
         """What was learned, or an error; also if it was learned on other than ``dims`` numbers."""
@@ -239,6 +240,7 @@ class Whitening(Estimator):
 def linear_head(
     mean: NDArray[np.floating],
     matrix: NDArray[np.floating],
+    *,
     power: float = 1.0,
     square_root: bool = False,
 ) -> Head:
@@ -288,7 +290,7 @@ def learn_head(
     matrix = matrix * np.where(largest < 0, -1, 1)
     if not np.isfinite(matrix).all():
         raise ValueError(f"{method}: the statistics are too degenerate to learn from")
-    return linear_head(statistics.mean, matrix, power, square_root=method == "pca")
+    return linear_head(statistics.mean, matrix, power=power, square_root=method == "pca")
 
 
 def _regular(matrix: Array, ridge: float | None, what: str, as_it_is: bool = False) -> Array:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.hpatches import HPatches
-from mkdesc.datasets.phototourism import Subset
-from mkdesc.datasets.sources import BROKEN, open_patches
+from mkdesc.datasets.hpatches.layout import HPatches
+from mkdesc.datasets.patch_files import BROKEN, open_patches
+from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE

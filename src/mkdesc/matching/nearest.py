@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.images.reading import opencv
-from mkdesc.measures.distances import as_descriptors, pair_distances
+from mkdesc.measures.descriptors import as_descriptors
+from mkdesc.measures.distances import pair_distances
 
 __all__ = [
     "Matches",

@@ -5,53 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mkdesc._support.threads import available_threads
 
-__all__ = ["as_descriptors", "pair_distances"]
+__all__ = ["pair_distances"]
 
 #: Pairs per unit of work: two gathered blocks of 128-D descriptors fit in a core's cache.
 BLOCK = 2048
-
-
-def as_descriptors(
-    descriptors: ArrayLike, count: int | None = None, name: str = "descriptors"
-) -> NDArray[np.float32]:
-    """Check descriptors and return them as float32 of shape (N, D), copied only if need be.
-
-    Binary descriptors must come as bits (``numpy.unpackbits(packed, axis=1)``): their squared
-    Euclidean distance is then the Hamming distance.
-
-    Parameters
-    ----------
-    descriptors
-        Shape (N, D), any kind of number, all finite.
-    count
-        N, if it is known.
-    name
-        What to call them in errors.
-
-    Examples
-    --------
-    >>> as_descriptors(np.ones((3, 8), np.uint8)).dtype
-    dtype('float32')
-    """
-    array = np.asarray(descriptors)
-    expected = f"({'N' if count is None else count}, D)"
-    if array.ndim != 2 or (count is not None and len(array) != count):
-        raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
-        raise ValueError(f"{name}: expected numbers, got {array.dtype}")
-    if np.issubdtype(array.dtype, np.complexfloating):
-        raise ValueError(f"{name}: expected real numbers, got {array.dtype}")
-    with np.errstate(over="ignore"):
-        values = np.ascontiguousarray(array, np.float32)
-    for start in range(0, len(values), 65536):
-        good = np.isfinite(values[start : start + 65536]).all(axis=1)
-        if not good.all():
-            raise ValueError(f"{name}[{start + int(good.argmin())}] has NaN or infinity")
-    return values
 
 
 def pair_distances(

@@ -198,7 +198,10 @@ def _from_ours(tensors: Tensors, card: Card) -> MKD:
     except TypeError:
         raise ValueError(f"its whitening has the parameters {card.params}") from None
     whitening.head_ = linear_head(
-        checked["mean"], checked["projection"], whitening.power, card.method == "pca"
+        checked["mean"],
+        checked["projection"],
+        power=whitening.power,
+        square_root=card.method == "pca",
     )
     mkd = MKD(parametrization, card.patch_size, whitening)
     return mkd.fit()
@@ -232,6 +235,6 @@ def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims:
     if not METHODS[method]:
         vectors = vectors * pca_scale(values, method, whitening.t, whitening.shrinkage)
     whitening.head_ = linear_head(
-        mean, np.ascontiguousarray(vectors[:, :dims], np.float32), 1.0, method == "pca"
+        mean, np.ascontiguousarray(vectors[:, :dims], np.float32), square_root=method == "pca"
     )
     return MKD(_KORNIA[raw], _KORNIA_PATCH_SIZE, whitening).fit()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.contenders import (
     LearnedDescriptor,
     ProjectedDescriptor,

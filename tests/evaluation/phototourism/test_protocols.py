@@ -6,8 +6,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import mkdesc
-from mkdesc.datasets.phototourism import Pairs, Subset
-from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.datasets.phototourism.layout import Pairs, Subset
+from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.evaluation.phototourism.protocols import (
     describe_subset,
     evaluate_pairs,

@@ -15,7 +15,7 @@ from mkdesc.evaluation.report.published import (
     TABLE_4_OTHERS,
 )
 from mkdesc.evaluation.report.runs import open_run, read_run
-from mkdesc.evaluation.report.tables import Table
+from mkdesc.evaluation.report.table import Table
 from mkdesc.heads.whitening import Whitening
 
 

@@ -1,6 +1,6 @@
 """The HPatches benchmark whole: descriptors, splits, the three tasks, tables.
 
-The paper's Tables 2 and 4 are in :mod:`mkdesc.evaluation.hpatches.tables`.
+The paper's Tables 2 and 4 are in :mod:`mkdesc.evaluation.hpatches.report`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.version import __version__
-from mkdesc.datasets.hpatches import HPatches, Split
-from mkdesc.datasets.phototourism import Subset
+from mkdesc.datasets.hpatches.layout import HPatches, Split
+from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache, Progress
 from mkdesc.evaluation.contenders import (
     Descriptor,
@@ -23,13 +23,13 @@ from mkdesc.evaluation.contenders import (
     get_descriptor,
     get_descriptors,
 )
-from mkdesc.evaluation.hpatches.runner import DescribedSequences, TaskRunner
+from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
-from mkdesc.evaluation.hpatches.tables import hpatches_results
+from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
 from mkdesc.evaluation.phototourism.benchmark import subset_fingerprint
 from mkdesc.evaluation.report.published import PAPER_ROWS, TASKS
 from mkdesc.evaluation.report.runs import Results, open_run, save_results
-from mkdesc.evaluation.report.tables import short_names
+from mkdesc.evaluation.report.table import short_names
 from mkdesc.evaluation.training import (
     learn,
     sequence_rows,
@@ -80,7 +80,7 @@ def run_hpatches(
         training sequences of the split, or on ``train_on``.
     split, splits
         Name of the split, and the file that defines it: see
-        :meth:`mkdesc.datasets.hpatches.HPatches.split`.
+        :meth:`mkdesc.datasets.hpatches.layout.HPatches.split`.
     tasks
         Which of ``verification``, ``matching``, ``retrieval``.
     tasks_dir

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.hpatches import NOISES, image_name, sequence_type
+from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
     Names,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.hpatches import NOISES, image_name, sequence_type
-from mkdesc.datasets.hpatches_tasks import RetrievalTask
-from mkdesc.evaluation.hpatches.pools import POOLS, pool_precisions
+from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
+from mkdesc.datasets.hpatches.task_lists import RetrievalTask
+from mkdesc.evaluation.hpatches.retrieval_pools import POOLS, pool_precisions
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
     Names,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.measures.distances import as_descriptors
+from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.ranking import average_precisions
 
 __all__ = [
@@ -79,12 +79,7 @@ def get_descriptors(
         values = descriptors[sequence, image]
     except KeyError:
         raise ValueError(f"{name}: there are none") from None
-    checked = as_descriptors(values, count, name)
-    if dims is not None and checked.shape[1] != dims:
-        raise ValueError(
-            f"{name}: expected {dims} columns as for the others, got {checked.shape[1]}"
-        )
-    return checked
+    return as_descriptors(values, count, name, dims=dims)
 
 
 def both_precisions(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.hpatches import NOISES, image_name, sequence_type
-from mkdesc.datasets.hpatches_tasks import VerificationTask
+from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
+from mkdesc.datasets.hpatches.task_lists import VerificationTask
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
     Scores,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.version import __version__
-from mkdesc.datasets.phototourism import Pairs, Subset
+from mkdesc.datasets.phototourism.layout import Pairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache, Progress
 from mkdesc.evaluation.contenders import (
     CsvDescriptor,
@@ -30,7 +30,7 @@ from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_p
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
 from mkdesc.evaluation.report.runs import Results, open_run, save_results
-from mkdesc.evaluation.report.tables import Row, Table, short_names
+from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.evaluation.training import learn, subset_rows, subset_statistics
 from mkdesc.heads.head import Head
 from mkdesc.measures.distances import pair_distances

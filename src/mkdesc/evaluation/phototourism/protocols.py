@@ -15,8 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.datasets.phototourism import Pairs, Subset
-from mkdesc.measures.distances import as_descriptors, pair_distances
+from mkdesc.datasets.phototourism.layout import Pairs, Subset
+from mkdesc.measures.descriptors import as_descriptors
+from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import average_precision, fpr95, roc_auc
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, read_run
-from mkdesc.evaluation.report.tables import Row, Table
+from mkdesc.evaluation.report.table import Row, Table
 
 __all__ = ["compare_runs"]
 

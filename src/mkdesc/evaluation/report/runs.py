@@ -22,7 +22,7 @@ from typing import Any
 from mkdesc._support.files import atomic_path
 from mkdesc._support.versions import versions
 from mkdesc.evaluation.report.plots import Plot, draw_plots
-from mkdesc.evaluation.report.tables import Table
+from mkdesc.evaluation.report.table import Table
 
 __all__ = ["Results", "open_run", "read_run", "save_results"]
 

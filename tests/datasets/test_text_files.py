@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.tables import line_of_row, read_columns, read_records
+from mkdesc.datasets.text_files import line_of_row, read_columns, read_records
 
 
 def write(tmp_path, text):

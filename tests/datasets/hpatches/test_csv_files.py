@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches_csv import read_csv, write_csv
+from mkdesc.datasets.hpatches.csv_files import read_csv, write_csv
 
 
 def test_round_trip_is_exact(tmp_path, rng):

@@ -7,7 +7,12 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.datasets.make_hpatches import make_sequence, read_homography, read_sequence, thin
+from mkdesc.datasets.hpatches.make_strips import (
+    make_sequence,
+    read_homography,
+    read_sequence,
+    thin,
+)
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import as_frames, frames_from_points
 from mkdesc.images.jitter import jitter_homographies
@@ -118,7 +123,7 @@ def test_a_failure_leaves_nothing_behind(sequence, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("mkdesc.datasets.make_hpatches._write_table", fail)
+    monkeypatch.setattr("mkdesc.datasets.hpatches.make_strips._write_table", fail)
     with pytest.raises(OSError, match="disk full"):
         make_sequence(sequence, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []

@@ -4,13 +4,13 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.datasets import sources
-from mkdesc.datasets.sources import open_patches
+from mkdesc.datasets import patch_files
+from mkdesc.datasets.patch_files import open_patches
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(sources, "BLOCK", 3)
+    monkeypatch.setattr(patch_files, "BLOCK", 3)
 
 
 @pytest.fixture

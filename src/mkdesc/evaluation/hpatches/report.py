@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mkdesc.datasets.hpatches import NOISES, Split
+from mkdesc.datasets.hpatches.layout import NOISES, Split
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import TABLE_2, TABLE_4_ALL, TABLE_4_OTHERS, TASKS
 from mkdesc.evaluation.report.runs import Results
-from mkdesc.evaluation.report.tables import Row, Table
+from mkdesc.evaluation.report.table import Row, Table
 
 __all__ = ["hpatches_results"]
 

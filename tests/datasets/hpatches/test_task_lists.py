@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches import IMAGES, HPatches, write_sequence
-from mkdesc.datasets.hpatches_tasks import (
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches, write_sequence
+from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
     draw_verification,
     read_retrieval,
@@ -112,7 +112,7 @@ def test_bad_pairs(tmp_path):
 
 
 def test_real_lists(shared):
-    from mkdesc.datasets.hpatches import read_splits
+    from mkdesc.datasets.hpatches.layout import read_splits
 
     folder = shared / "data" / "hpatches"
     names = read_splits(folder / "splits.json")["a"].test

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc.datasets.hpatches import HPatches
-from mkdesc.datasets.tables import line_of_row, read_records
+from mkdesc.datasets.hpatches.layout import HPatches
+from mkdesc.datasets.text_files import line_of_row, read_records
 
 __all__ = [
     "RetrievalTask",

@@ -168,7 +168,7 @@ def make_sequence(
     Parameters
     ----------
     folder
-        Six images and five homographies; see :mod:`mkdesc.datasets.make_hpatches`.
+        Six images and five homographies; see :mod:`mkdesc.datasets.hpatches.make_strips`.
     out
         Where the folder of strips is made, whole or not at all.
     seed

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.datasets.phototourism import PATCH_SIZE, PER_SIDE, Interest
+from mkdesc.datasets.phototourism.layout import PATCH_SIZE, PER_SIDE, Interest
 from mkdesc.images.writing import encode_image
 from mkdesc.kernels.patches import as_patches
 

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches import (
+from mkdesc.datasets.hpatches.layout import (
     IMAGES,
     HPatches,
     Sequence,

@@ -4,7 +4,7 @@ Row k of the strips ``ref``, ``e1`` .. ``e5`` (easy), ``h1`` .. ``h5`` (hard) an
 (tough) shows the same surface. A strip is a gray PNG, one patch wide (65 px in the original) and
 N patches high. Sequences ``i_*`` change in illumination, ``v_*`` in viewpoint.
 
-The lists of patches to compare are in :mod:`mkdesc.datasets.hpatches_tasks`.
+The lists of patches to compare are in :mod:`mkdesc.datasets.hpatches.task_lists`.
 """
 
 from __future__ import annotations

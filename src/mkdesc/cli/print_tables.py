@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from mkdesc.evaluation.report.tables import Table
+from mkdesc.evaluation.report.table import Table
 
 __all__ = ["print_tables"]
 

@@ -7,7 +7,7 @@ A subset is a folder of
 * ``interest.txt``: line i holds image, x, y, orientation and scale of patch i;
 * ``m50_N_N_0.txt``: N pairs of patches, half of them of the same point.
 
-Writing it is in :mod:`mkdesc.datasets.phototourism_writer`.
+Writing it is in :mod:`mkdesc.datasets.phototourism.writing`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.tables import line_of_row, read_columns
+from mkdesc.datasets.text_files import line_of_row, read_columns
 from mkdesc.images.reading import read_gray
 
 __all__ = [
@@ -121,7 +121,7 @@ class Subset:
     Examples
     --------
     >>> import tempfile
-    >>> from mkdesc.datasets.phototourism_writer import write_subset
+    >>> from mkdesc.datasets.phototourism.writing import write_subset
     >>> folder = Path(tempfile.mkdtemp()) / "tower"
     >>> patches = np.zeros((4, 64, 64), np.uint8)
     >>> pairs = {2: [(0, 1), (1, 2)]}

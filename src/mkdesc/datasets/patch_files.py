@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets import phototourism
+from mkdesc.datasets.phototourism.layout import PATCH_SIZE, count_patches, read_sheets
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.patches import as_patches
 
@@ -161,11 +161,8 @@ def _open_npz(path: Path) -> PatchSource:
 
 
 def _open_sheets(path: Path) -> PatchSource:
-    count = phototourism.count_patches(path)
-    size = phototourism.PATCH_SIZE
-    return PatchSource(
-        count, size, np.dtype(np.uint8), lambda: phototourism.read_sheets(path, count)
-    )
+    count = count_patches(path)
+    return PatchSource(count, PATCH_SIZE, np.dtype(np.uint8), lambda: read_sheets(path, count))
 
 
 def _open_strip(path: Path) -> PatchSource:

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.phototourism import Interest, Subset, count_patches, read_sheets
-from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
+from mkdesc.datasets.phototourism.layout import Interest, Subset, count_patches, read_sheets
+from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 
 @pytest.fixture

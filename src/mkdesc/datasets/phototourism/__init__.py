@@ -1,0 +1,1 @@
+"""Phototourism: sheets of patches, the points they show, and pairs of them."""
