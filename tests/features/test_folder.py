@@ -6,7 +6,7 @@ import pytest
 
 from mkdesc.features import folder as batch
 from mkdesc.features.folder import Settings, extract_features, load_features, remove_features
-from mkdesc.images.reading import find_images
+from mkdesc.images.listing import find_images
 
 
 @pytest.fixture

@@ -64,6 +64,24 @@ def test_inside_counts_whole_pixels_and_leaves_out_the_horizon():
     assert not inside([[[1, 0, 20], [0, 1, 15], [0.8, 0.8, 1]]], (30, 40)).any()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("mirror_x", "mirror_y"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+def test_inside_of_mirrored_frames(mirror_x, mirror_y, sign):
+    """Neither a mirrored square nor one whose matrix is negated lies elsewhere."""
+    frame = np.array([[5, 1, 10], [-1, 5, 20], [0.01, 0.02, 1]])
+    flip = np.diag([mirror_x, mirror_y, 1])
+    corners = [(frame @ [x, y, 1])[:2] / (frame @ [x, y, 1])[2] for x in (-1, 1) for y in (-1, 1)]
+    left, top = np.floor(np.min(corners, axis=0))
+    width, height = np.ceil(np.max(corners, axis=0) - [left, top]).astype(int) + 1
+    for x, y in ((0, 0), (-left, 0), (0, -top), (-left, -top)):
+        moved = sign * np.array([[1, 0, x], [0, 1, y], [0, 0, 1]]) @ frame @ flip
+        # The image that just holds the square in the corner, and ones too small for it.
+        expected = (x, y) == (-left, -top)
+        assert inside([moved], (height, width)).tolist() == [expected]
+        assert inside([moved], (height - 2, width)).tolist() == [False]
+        assert inside([moved], (height, width - 2)).tolist() == [False]
+
+
 def test_keypoints_without_an_angle_are_upright():
     assert points_from_keypoints([cv2.KeyPoint(5, 6, 7)])[0].tolist() == [5, 6, 3.5, 0]
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD
+from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches import IMAGES, write_sequence
 from mkdesc.datasets.phototourism_writer import draw_pairs, write_subset
 from mkdesc.heads.whitening import Whitening
@@ -13,7 +14,6 @@ from mkdesc.learn import (
     learn_photos,
     learn_phototourism,
 )
-from mkdesc.learn.colmap import read_observations
 from mkdesc.learn.photos import Recipe
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches import HPatches
 from mkdesc.datasets.phototourism import Subset
 from mkdesc.datasets.sources import BROKEN, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
-from mkdesc.learn.colmap import colmap_blocks, read_observations
+from mkdesc.learn.colmap import colmap_blocks
 from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
 from mkdesc.learn.photos import Recipe, list_photos, photo_blocks
 

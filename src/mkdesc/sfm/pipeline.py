@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import atomic_path
+from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
-from mkdesc.images.reading import MAX_PIXELS, find_images
+from mkdesc.images.listing import find_images
+from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits, match_descriptors
 from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
@@ -98,7 +100,7 @@ def reconstruct(
     """
     how = how or Mapping()
     tell = progress or (lambda step, done, total: None)
-    pycolmap = database.pycolmap_module()
+    pycolmap = pycolmap_module()
     check_limits(how.ratio, how.max_distance)
     database.check_cameras(how.cameras, how.camera_model)
     found = find_images([images])
@@ -157,7 +159,7 @@ def _match(
     base: Path, features: Path, wanted: Iterable[tuple[str, str]], how: Mapping, tell: Progress
 ) -> None:
     """Write the matches of all wanted pairs that have none yet."""
-    pycolmap = database.pycolmap_module()
+    pycolmap = pycolmap_module()
 
     @lru_cache(AT_HAND)
     def descriptors(name: str) -> Any:
@@ -182,7 +184,7 @@ def _map(
     base: Path, images: Path, target: Path, how: Mapping, tell: Progress, count: int
 ) -> dict[int, Any]:
     """COLMAP's incremental mapping; replaces the models of an earlier run as a whole."""
-    pycolmap = database.pycolmap_module()
+    pycolmap = pycolmap_module()
     options = pycolmap.IncrementalPipelineOptions()
     # COLMAP's own limits are for thousands of photographs; small sets lose by them.
     options.min_model_size = 3
