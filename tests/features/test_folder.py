@@ -27,7 +27,7 @@ def test_files_hold_what_features_give(folder):
     seen = []
     done = extract_features(images, folder / "out", SETTINGS, lambda *n: seen.append(n))
     assert done == (["a.png", "b.png", "sub/a.png"], [], {})
-    assert seen[-1] == (3, 3)
+    assert seen[-1] == ("describing", 3, 3)
     found = load_features(folder / "out", "sub/a.png")
     keypoints, descriptors = SETTINGS.make().detectAndCompute(
         cv2.imread(str(folder / "in" / "sub" / "a.png"), 0)

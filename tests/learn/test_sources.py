@@ -36,12 +36,10 @@ def test_labelled_patches(tmp_path, rng):
     names = np.repeat([f"point {i}" for i in range(80)], 3)
     np.savez(tmp_path / "a.npz", patches=patches, labels=names)
     seen = []
-    learned = learn_patches(
-        tmp_path / "a.npz", None, whitening(), lambda n, m: seen.append((n, m))
-    )
+    learned = learn_patches(tmp_path / "a.npz", None, whitening(), lambda *news: seen.append(news))
     assert learned.mkd.patch_size == 16
     assert learned.report.points == 80
-    assert seen[-1] == (240, 240)
+    assert seen[-1] == ("learning", 240, 240)
     assert learned.source["source"] == "labelled patches a.npz"
 
 

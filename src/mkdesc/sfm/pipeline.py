@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.progress import Progress, nobody
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
@@ -26,9 +27,6 @@ __all__ = ["Mapping", "reconstruct"]
 
 #: Names inside the folder of a reconstruction.
 FEATURES, DATABASE, SPARSE, REPORT = "features", "database.db", "sparse", "report.json"
-
-#: Called with a step, how much of it is done and how much there is to do (0: unknown).
-Progress = Callable[[str, int, int], Any]
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def reconstruct(
         Text file of pairs of names to match; None: every image with every other. Pairs of
         images that turn out not to be usable are left out.
     progress
-        Called as the work goes on.
+        Told of every step and how far it is.
     max_pixels
         Larger images are refused.
 
@@ -99,7 +97,7 @@ def reconstruct(
         ValueError if no model came out.
     """
     how = how or Mapping()
-    tell = progress or (lambda step, done, total: None)
+    tell = progress or nobody
     pycolmap = pycolmap_module()
     check_limits(how.ratio, how.max_distance)
     database.check_cameras(how.cameras, how.camera_model)
@@ -117,7 +115,7 @@ def reconstruct(
         found,
         target / FEATURES,
         how.settings,
-        lambda done, total: tell("describing", done, total),
+        tell,
         max_pixels,
     )
     usable = [name for name in found if name not in extracted.bad]
