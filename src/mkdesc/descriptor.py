@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.threads import checked_threads
 from mkdesc.compute.backends import BACKENDS, load_backend
+from mkdesc.heads.quantise import OUTPUTS, quantise
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
@@ -21,13 +22,7 @@ from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["MKD", "OUTPUTS", "to_int8"]
-
-#: Types of descriptors that can be asked for.
-OUTPUTS = ("float32", "int8")
-
-#: What the numbers of a unit vector are multiplied by to become int8.
-INT8_SCALE = 254
+__all__ = ["MKD"]
 
 #: Patches that are resized or rounded at a time; bounds the memory beyond input and output.
 CHUNK = 2048
@@ -149,7 +144,7 @@ class MKD(Estimator):
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
             done: NDArray[np.float32] = compute(part, parametrization, threads, start, head)
-            return done if self.output == "float32" else to_int8(done)
+            return quantise(done, self.output)
 
         if fits and self.output == "float32":
             return described(patches, first)
@@ -182,12 +177,3 @@ class MKD(Estimator):
             input_tags=InputTags(two_d_array=False, three_d_array=True),
             requires_fit=False,
         )
-
-
-def to_int8(descriptors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Unit vectors as int8: times 254, rounded, limited to -127 .. 127.
-
-    >>> to_int8(np.array([[0.25, -0.1, 0.9]], np.float32)).tolist()
-    [[64, -25, 127]]
-    """
-    return np.clip(np.rint(descriptors * INT8_SCALE), -127, 127).astype(np.int8)

@@ -1,11 +1,13 @@
 """Features in OpenCV's place: its scripts run, and find at least as many matches."""
 
+from types import SimpleNamespace
+
 import cv2
 import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.features import SIDE, as_uint8
+from mkdesc.features import features as features_module
 from mkdesc.images.cutting import cut_patches
 
 
@@ -42,6 +44,52 @@ def test_an_opencv_script_runs_unchanged(image, turned, model, output):
     assert features.descriptorType() == (cv2.CV_32F if output == "float32" else cv2.CV_8U)
 
 
+@pytest.mark.parametrize("own", ["float32", "int8", "uint8"])
+@pytest.mark.parametrize("asked", [None, "float32", "int8", "uint8"])
+def test_the_output_asked_for_decides(image, own, asked):
+    """Whatever the model was set to, as if its float descriptors had been rounded once."""
+    plain = mkdesc.load_model("compact")
+    mkd = mkdesc.MKD(**{**plain.get_params(deep=False), "output": own})
+    features = mkdesc.Features(max_keypoints=100, model=mkd, output=asked)
+    _, found = features.detectAndCompute(image)
+    output = own if asked is None else asked
+    assert (features.output, found.dtype) == (output, output)
+    types = {"float32": cv2.CV_32F, "int8": cv2.CV_8S, "uint8": cv2.CV_8U}
+    assert features.descriptorType() == types[output]
+    assert features.defaultNorm() == cv2.NORM_L2
+    exact = mkdesc.Features(max_keypoints=100, model="compact").detectAndCompute(image)[1]
+    scale = {"float32": 1, "int8": 254, "uint8": 256}[output]
+    largest = {"float32": 1.0, "int8": 127, "uint8": 127}[output]
+    expected = (scale * exact).clip(-largest, largest) + (128 if output == "uint8" else 0)
+    np.testing.assert_allclose(found, expected, atol=1e-6 if output == "float32" else 1)
+    assert mkd.output == own  # the caller's is left alone
+
+
+@pytest.mark.parametrize(
+    ("detector", "side", "expected"),
+    [("sift", None, 24.0), ("orb", None, 2.0), ("sift", 9, 9.0), (cv2.SIFT_create(), None, 24.0)],
+)
+def test_patches_are_cut_at_the_side_of_the_models_card(
+    image, monkeypatch, detector, side, expected
+):
+    def read_card(model):
+        assert model == "default"
+        return SimpleNamespace(side=24.0)
+
+    monkeypatch.setattr(features_module, "read_card", read_card)
+    features = mkdesc.Features(detector, 20, model="default", side=side)
+    assert features.side == expected
+    keypoints, descriptors = features.detectAndCompute(image)
+    patches = cut_patches(image, keypoints, 64, expected, interpolation="linear")
+    np.testing.assert_array_equal(descriptors, mkdesc.describe(patches))
+
+
+def test_without_a_card_or_a_side_on_it_the_side_is_20(monkeypatch):
+    assert mkdesc.Features(model=mkdesc.load_model("compact")).side == 20
+    monkeypatch.setattr(features_module, "read_card", lambda model: SimpleNamespace(side=None))
+    assert mkdesc.Features(model="compact").side == 20
+
+
 def test_flann_and_the_ratio_test(image, turned):
     features = mkdesc.Features(max_keypoints=300)
     found = [features.detectAndCompute(picture, None) for picture in (image, turned[0])]
@@ -57,7 +105,9 @@ def test_it_is_detection_cutting_and_describing(image):
     keypoints, descriptors = features.detectAndCompute(image, None)
     strongest = sorted(cv2.SIFT_create().detect(image, None), key=lambda k: -k.response)[:50]
     assert [k.response for k in keypoints] == [k.response for k in strongest]
-    expected = mkdesc.describe(cut_patches(image, keypoints, 64, SIDE, interpolation="linear"))
+    expected = mkdesc.describe(
+        cut_patches(image, keypoints, 64, features.side, interpolation="linear")
+    )
     np.testing.assert_array_equal(descriptors, expected)
     kept, again = features.compute(image, keypoints[::-1])
     assert kept == keypoints[::-1]
@@ -105,17 +155,20 @@ def test_images_without_keypoints(shape):
 
 
 def test_bytes_keep_the_distances(image):
-    descriptors = mkdesc.Features(max_keypoints=200).detectAndCompute(image)[1]
+    descriptors, small = (
+        mkdesc.Features(max_keypoints=200, output=output).detectAndCompute(image)[1]
+        for output in ("float32", "uint8")
+    )
     distances = np.linalg.norm(descriptors[:, None] - descriptors, axis=2)
-    small = as_uint8(descriptors).astype(np.float32)
-    rounded = np.linalg.norm(small[:, None] - small, axis=2) / 256
+    rounded = np.linalg.norm(small[:, None].astype(np.float32) - small, axis=2) / 256
     assert np.abs(rounded - distances).max() < 0.02
 
 
 def test_points_and_frames_can_be_described(image):
     features = mkdesc.Features()
     points = np.array([[100, 90, 2.0, 30]])
-    c, s = SIDE * np.cos(np.pi / 6), SIDE * np.sin(np.pi / 6)  # sigma is 2
+    side = features.side  # sigma is 2
+    c, s = side * np.cos(np.pi / 6), side * np.sin(np.pi / 6)
     frames = np.array([[[c, -s, 100], [s, c, 90]]])
     np.testing.assert_allclose(
         features.describe(image, points), features.describe(image, frames), atol=1e-5
@@ -125,7 +178,7 @@ def test_points_and_frames_can_be_described(image):
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"output": "int8"}, "output: expected one of float32, uint8"),
+        ({"output": "int4"}, "output: expected one of float32, int8, uint8"),
         ({"side": 0}, "side: expected a number > 0"),
         ({"max_keypoints": 0}, "max_keypoints: expected"),
         ({"detector": "surf"}, "detector: expected one of sift"),

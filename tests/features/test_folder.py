@@ -6,7 +6,7 @@ import pytest
 
 from mkdesc.features import folder as batch
 from mkdesc.features.folder import Settings, extract_features, load_features, remove_features
-from mkdesc.images.reading import find_images
+from mkdesc.images.listing import find_images
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_files_hold_what_features_give(folder):
     seen = []
     done = extract_features(images, folder / "out", SETTINGS, lambda *n: seen.append(n))
     assert done == (["a.png", "b.png", "sub/a.png"], [], {})
-    assert seen[-1] == (3, 3)
+    assert seen[-1] == ("describing", 3, 3)
     found = load_features(folder / "out", "sub/a.png")
     keypoints, descriptors = SETTINGS.make().detectAndCompute(
         cv2.imread(str(folder / "in" / "sub" / "a.png"), 0)

@@ -147,6 +147,50 @@ def test_the_border_goes_on_beyond_the_image():
     assert (whole == image[0, 0]).all()
 
 
+@pytest.mark.parametrize("interpolation", ["linear", "cubic"])
+@pytest.mark.parametrize(
+    ("x", "y"), [(-2.3, 12.4), (31.6, 11.2), (13.7, -1.8), (14.2, 21.3), (30.4, 20.7)]
+)
+def test_every_border_is_as_opencv_replicates_it(interpolation, x, y):
+    image = np.random.default_rng(0).random((20, 30)).astype(np.float32)
+    size, step = 16, 0.6
+    found = cut_patches(
+        image,
+        [[[size / 2 * step, 0, x], [0, size / 2 * step, y]]],
+        size,
+        interpolation=interpolation,
+    )[0]
+    at = (np.arange(size) - (size - 1) / 2) * step
+    # Cubic: the nearest point of the border goes on, so positions are clipped, not pixels.
+    columns, rows = np.clip(at + x, 0, 29), np.clip(at + y, 0, 19)
+    padded = np.pad(image.astype(np.float64), 2, mode="edge")
+    weights = [list(_weights(places, interpolation)) for places in (rows, columns)]
+    expected = sum(
+        np.outer(row, column) * padded[np.ix_(top, left)]
+        for top, row in weights[0]
+        for left, column in weights[1]
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    grid = np.meshgrid((at + x).astype(np.float32), (at + y).astype(np.float32))
+    if interpolation == "linear":  # OpenCV rounds to 1/32 of a pixel, and has another cubic
+        theirs = cv2.remap(image, *grid, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        np.testing.assert_allclose(found, theirs, atol=1 / 16)
+
+
+def _weights(places, interpolation):
+    """Pixels of an image padded by 2, and their weights, for positions along an axis."""
+    first = np.floor(places).astype(int)
+    for k in (0, 1) if interpolation == "linear" else (-1, 0, 1, 2):
+        away = np.abs(places - first - k)
+        if interpolation == "linear":
+            weight = 1 - away
+        else:  # Keys' kernel of a = -1/2 is the Catmull-Rom spline
+            near = 1.5 * away**3 - 2.5 * away**2 + 1
+            far = -0.5 * away**3 + 2.5 * away**2 - 4 * away + 2
+            weight = np.where(away <= 1, near, far)
+        yield first + k + 2, weight
+
+
 def test_colours_become_gray_in_either_order():
     image = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
     frames = [[[8, 0, 20], [0, 8, 20]]]

@@ -7,11 +7,9 @@ import pytest
 from mkdesc.images.frames import (
     affine_frames,
     as_frames,
-    frame_corners,
     frames_from_points,
     inside,
     keypoints_from_points,
-    points_from_frames,
     points_from_keypoints,
     to_frames,
 )
@@ -24,21 +22,21 @@ def points():
 
 
 def test_points_frames_and_keypoints_round_trip(points):
-    np.testing.assert_allclose(points_from_frames(frames_from_points(points, 16), 16), points)
-    keypoints = keypoints_from_points(points, np.arange(50))
+    keypoints = keypoints_from_points(points)
     np.testing.assert_allclose(points_from_keypoints(keypoints), points, rtol=1e-6)
-    assert keypoints[7].response == 7
     np.testing.assert_allclose(to_frames(keypoints), to_frames(points), atol=1e-4)
     np.testing.assert_array_equal(to_frames(frames_from_points(points)), to_frames(points))
 
 
 def test_a_square_has_its_side_and_turns_clockwise():
-    upper_left, upper_right, _, lower_left = frame_corners(
-        frames_from_points([[100, 50, 2, 90]], side=12)
-    )[0]
+    (frame,) = frames_from_points([[100, 50, 2, 90]], side=12)
+    upper_left, upper_right, lower_left = (
+        frame @ [x, y, 1] for x, y in ((-1, -1), (1, -1), (-1, 1))
+    )
     # Clockwise by 90 degrees: the patch's x axis points down in the image.
     np.testing.assert_allclose(upper_right - upper_left, [0, 24], atol=1e-9)
     np.testing.assert_allclose(lower_left - upper_left, [-24, 0], atol=1e-9)
+    np.testing.assert_allclose((upper_right + lower_left) / 2, [100, 50])
 
 
 def test_the_affine_frame_agrees_at_the_centre_to_first_order():
@@ -62,6 +60,24 @@ def test_inside_counts_whole_pixels_and_leaves_out_the_horizon():
     assert inside(whole, (30, 40)).all()
     assert not inside(whole, (30, 39)).any()
     assert not inside([[[1, 0, 20], [0, 1, 15], [0.8, 0.8, 1]]], (30, 40)).any()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("mirror_x", "mirror_y"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+def test_inside_of_mirrored_frames(mirror_x, mirror_y, sign):
+    """Neither a mirrored square nor one whose matrix is negated lies elsewhere."""
+    frame = np.array([[5, 1, 10], [-1, 5, 20], [0.01, 0.02, 1]])
+    flip = np.diag([mirror_x, mirror_y, 1])
+    corners = [(frame @ [x, y, 1])[:2] / (frame @ [x, y, 1])[2] for x in (-1, 1) for y in (-1, 1)]
+    left, top = np.floor(np.min(corners, axis=0))
+    width, height = np.ceil(np.max(corners, axis=0) - [left, top]).astype(int) + 1
+    for x, y in ((0, 0), (-left, 0), (0, -top), (-left, -top)):
+        moved = sign * np.array([[1, 0, x], [0, 1, y], [0, 0, 1]]) @ frame @ flip
+        # The image that just holds the square in the corner, and ones too small for it.
+        expected = (x, y) == (-left, -top)
+        assert inside([moved], (height, width)).tolist() == [expected]
+        assert inside([moved], (height - 2, width)).tolist() == [False]
+        assert inside([moved], (height, width - 2)).tolist() == [False]
 
 
 def test_keypoints_without_an_angle_are_upright():
@@ -89,5 +105,3 @@ def test_bad_points_are_refused():
         frames_from_points([[1, 2, 3, 4], [1, 2, 0, 4]])
     with pytest.raises(ValueError, match="side: expected"):
         frames_from_points([[1, 2, 3, 4]], side=0)
-    with pytest.raises(ValueError, match="responses"):
-        keypoints_from_points([[1, 2, 3, 4]], [1, 2])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mkdesc.images.frames import affine_frames, frames_from_points, points_from_frames
+from mkdesc.images.frames import affine_frames, frames_from_points
 from mkdesc.images.jitter import (
     COLUMNS,
     LEVELS,
@@ -44,10 +44,15 @@ def test_a_change_moves_the_frame_by_what_it_says():
     drawn = np.array([[15, 1.5, -1, 0.5, 0.4, 70, 0, 0]])
     frame = frames_from_points(point, side=10)
     whole = np.concatenate([frame, [[[0, 0, 1]]]], axis=1)
-    x, y, sigma, angle = points_from_frames(whole @ jitter_homographies(drawn, 10), 10)[0]
+    moved = (whole @ jitter_homographies(drawn, 10))[0]
+    # The rotation nearest to a stretched and turned matrix is that of its singular vectors.
+    left, _, right = np.linalg.svd(moved[:2, :2])
+    turn = left @ right
+    angle = np.rad2deg(np.arctan2(turn[1, 0], turn[0, 0]))
+    sigma = np.sqrt(np.linalg.det(moved[:2, :2])) / 5  # half a side is 5 sigma
     # A shift is in units of sigma along the axes of the frame, here turned by 30 degrees.
     c, s = np.cos(np.deg2rad(30)), np.sin(np.deg2rad(30))
-    np.testing.assert_allclose([x, y], [100 + 2 * (1.5 * c + s), 80 + 2 * (1.5 * s - c)])
+    np.testing.assert_allclose(moved[:2, 2], [100 + 2 * (1.5 * c + s), 80 + 2 * (1.5 * s - c)])
     np.testing.assert_allclose([sigma, angle], [2 * 2**0.5, 45])
 
 

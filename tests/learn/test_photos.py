@@ -85,7 +85,7 @@ def test_bad_photos_are_skipped_with_a_warning(folder):
 
 
 def test_none_usable_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="no photographs"):
+    with pytest.raises(ValueError, match="no images"):
         list_photos(tmp_path)
     with pytest.raises(FileNotFoundError, match="does not exist"):
         list_photos(tmp_path / "nowhere")

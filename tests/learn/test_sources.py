@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD
+from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.heads.whitening import Whitening
@@ -13,7 +14,6 @@ from mkdesc.learn import (
     learn_photos,
     learn_phototourism,
 )
-from mkdesc.learn.colmap import read_observations
 from mkdesc.learn.photos import Recipe
 
 
@@ -36,12 +36,10 @@ def test_labelled_patches(tmp_path, rng):
     names = np.repeat([f"point {i}" for i in range(80)], 3)
     np.savez(tmp_path / "a.npz", patches=patches, labels=names)
     seen = []
-    learned = learn_patches(
-        tmp_path / "a.npz", None, whitening(), lambda n, m: seen.append((n, m))
-    )
+    learned = learn_patches(tmp_path / "a.npz", None, whitening(), lambda *news: seen.append(news))
     assert learned.mkd.patch_size == 16
     assert learned.report.points == 80
-    assert seen[-1] == (240, 240)
+    assert seen[-1] == ("learning", 240, 240)
     assert learned.source["source"] == "labelled patches a.npz"
 
 

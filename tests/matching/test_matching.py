@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkdesc import match_descriptors, matching, verify_matches
+from mkdesc import match_descriptors, verify_matches
+from mkdesc.matching import nearest
 
 
 def unit(rng, n, dims=32):
@@ -46,8 +47,8 @@ def test_it_is_what_the_definition_says(n, m, seed, mutual, ratio, limit, kind):
         a, b = ((x * 3 + 4).astype(np.uint8) for x in (a, b))
         limit = limit and 3.5
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "ROWS", 7)
-        patch.setattr(matching, "COLUMNS", 5)
+        patch.setattr(nearest, "ROWS", 7)
+        patch.setattr(nearest, "COLUMNS", 5)
         found = match_descriptors(a, b, mutual=mutual, ratio=ratio, max_distance=limit)
     expected = plain(a.astype(np.float32), b.astype(np.float32), mutual, ratio, limit)
     assert [tuple(pair) for pair in found.pairs.tolist()] == expected
@@ -147,6 +148,38 @@ def test_bad_descriptors_are_named(arguments, keywords, message):
         match_descriptors(*arguments, **keywords)
 
 
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [("float32", "uint8"), ("uint8", "float64"), ("int8", "float32"), ("int8", "uint8")],
+)
+def test_other_types_are_refused(rng, here, there):
+    a, b = (rng.integers(0, 100, (20, 8)).astype(kind) for kind in (here, there))
+    for some in (a, a[:0]):
+        with pytest.raises(ValueError, match=f"one type, got {here} and {there}"):
+            match_descriptors(some, b)
+
+
+def test_other_scales_are_refused(rng):
+    a = unit(rng, 500)
+    with pytest.raises(ValueError, match=r"of one scale, got lengths of about 1 and 512"):
+        match_descriptors(a, 512 * a)
+    with pytest.raises(ValueError, match=r"of one scale, got lengths of about 512 and 1"):
+        match_descriptors((512 * a).astype(np.float64), a)
+
+
+def test_scales_that_may_differ(rng):
+    """Floats of any width, a contrast of 5, zeros, and sets too small to tell."""
+    a = unit(rng, 60)
+    everyone = [[i, i] for i in range(60)]
+    assert match_descriptors(a, a.astype(np.float16)).pairs.tolist() == everyone
+    assert match_descriptors(a, a.astype(np.float64)).pairs.tolist() == everyone
+    match_descriptors(a, 5 * a)
+    match_descriptors(a, np.zeros_like(a))
+    mostly = a * (np.arange(60) < 12)[:, None]  # flat patches are described by zeros
+    assert match_descriptors(a, mostly).pairs[:12].tolist() == everyone[:12]
+    match_descriptors(a, 512 * a[:5])
+
+
 def test_a_homography_is_found_among_wrong_matches():
     rng = np.random.default_rng(0)
     here = rng.uniform(0, 800, (300, 2))
@@ -179,13 +212,23 @@ def test_a_fundamental_matrix_is_found_among_wrong_matches():
     assert np.median(np.abs(off) / np.linalg.norm(lines[:, :2], axis=1)) < 0.1
 
 
-@pytest.mark.parametrize("geometry", ["homography", "fundamental"])
-@pytest.mark.parametrize("count", [0, 3, 7, 40])
-def test_nothing_to_agree_on(geometry, count):
-    same = np.ones((count, 2))
-    found = verify_matches(same, same, geometry)
-    assert found.inliers.shape == (count,)
-    assert found.matrix is None or found.matrix.shape == (3, 3)
+@pytest.mark.parametrize(("geometry", "fewest"), [("homography", 10), ("fundamental", 24)])
+def test_nothing_to_agree_on(geometry, fewest):
+    """One place, one line, chance, or too few: no matrix, no inlier; just enough: all of them."""
+    rng = np.random.default_rng(0)
+    here = rng.uniform(0, 800, (200, 2))
+    line = np.outer(np.arange(40), [3.0, 5.0])
+    one = np.ones((40, 2))
+    few = here[: fewest - 1]
+    chance = rng.uniform(0, 800, (200, 2))
+    nothing = ((few[:0], few[:0]), (one, one), (line, line), (few, few + 5), (here, chance))
+    for a, b in nothing:
+        matrix, inliers = verify_matches(a, b, geometry)
+        assert matrix is None
+        assert inliers.tolist() == [False] * len(a)
+    matrix, inliers = verify_matches(here[:fewest], here[:fewest] + 5, geometry)
+    assert matrix.shape == (3, 3)
+    assert inliers.all()
 
 
 def test_bad_positions_are_named():

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console, progress
-from mkdesc.evaluation.cache import Progress
+from mkdesc.cli.progress import console, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
@@ -57,23 +54,6 @@ def split_list(values: list[str] | None) -> list[str] | None:
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """One line, for whatever is being done."""
-    with progress("items") as bar:
-        task = bar.add_task("reading", total=None)
-        shown = ""
-
-        def tell(what: str, done: int, total: int) -> None:
-            nonlocal shown
-            if what != shown:
-                bar.reset(task, description=what, total=total)
-                shown = what
-            bar.update(task, completed=done, total=total)
-
-        yield tell
-
-
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
     if output is None:
@@ -101,7 +81,7 @@ def _phototourism(
     output: Output = None,
 ) -> None:
     """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
-    with _progress() as tell:
+    with told("items") as tell:
         results = run_phototourism(
             root, split_list(descriptors), split_list(subsets), protocol, public_code, output, tell
         )
@@ -136,7 +116,7 @@ def _hpatches(
     output: Output = None,
 ) -> None:
     """Verification, matching and retrieval, in all and by level of noise."""
-    with _progress() as tell:
+    with told("items") as tell:
         results = run_hpatches(
             root,
             split_list(descriptors),
@@ -161,7 +141,7 @@ def _speed(
     rounds: Annotated[int, typer.Option(help="How often each is measured.")] = 7,
 ) -> None:
     """Patches per second, all in turns, and the bytes of a descriptor."""
-    with _progress() as tell:
+    with told("items") as tell:
         chosen = split_list(descriptors) or default_descriptors()
         results = run_speed(chosen, size, count, rounds, tell)
     _report(results, None)

@@ -30,4 +30,4 @@ def command(
     from mkdesc.visual.figures import draw_figures
 
     kinds = [kind.strip() for kind in formats.split(",")]
-    draw_figures(output, kinds, whitening or (), lambda path: print(f"written: {path}"))
+    draw_figures(output, kinds, whitening or (), lambda path, *_: print(f"written: {path}"))

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mkdesc.cli.progress import console, progress, warm_up
+from mkdesc._support.progress import Progress
+from mkdesc.cli.progress import console, told, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
@@ -45,7 +46,7 @@ PAPER = "polar+cartesian"
 
 
 def _learn(
-    run: Callable[[MKD, Whitening, sources.Progress], Learned],
+    run: Callable[[MKD, Whitening, Progress], Learned],
     unit: str,
     output: Path,
     mkd: MKD,
@@ -59,9 +60,8 @@ def _learn(
     mkd.fit()
     whitening.check()
     warm_up(mkd)
-    with progress(unit) as bar:
-        task = bar.add_task("learning", total=None)
-        learned = run(mkd, whitening, lambda n, total: bar.update(task, completed=n, total=total))
+    with told(unit) as tell:
+        learned = run(mkd, whitening, tell)
     learned.save(output)
     for line in learned.report.lines():
         console.print(line, highlight=False)

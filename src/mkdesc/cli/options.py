@@ -19,7 +19,9 @@ Keypoints = Annotated[
 Model = Annotated[str, typer.Option(help="Bundled model or model file.")]
 Side = Annotated[
     float | None,
-    typer.Option(help="Side of a patch in units of sigma; default: 20, or what suits --detector."),
+    typer.Option(
+        help="Side of a patch in sigmas; default: that of --model, or what suits --detector."
+    ),
 ]
 Upright = Annotated[bool, typer.Option("--upright", help="Ignore orientations: level cameras.")]
 Ratio = Annotated[

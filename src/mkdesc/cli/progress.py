@@ -19,10 +19,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from mkdesc._support.progress import Progress as Tell
+
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
 
-__all__ = ["console", "progress", "resumable", "warm_up"]
+__all__ = ["console", "progress", "resumable", "told", "warm_up"]
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
@@ -54,6 +56,23 @@ def progress(unit: str) -> Progress:
         TimeRemainingColumn(),
         console=console,
     )
+
+
+@contextmanager
+def told(unit: str) -> Iterator[Tell]:
+    """A callback whose news are shown as one line, for whatever is being done."""
+    with progress(unit) as bar:
+        task = bar.add_task("", total=None)
+        shown = ""
+
+        def tell(what: str, done: int, total: int) -> None:
+            nonlocal shown
+            if what != shown:
+                bar.reset(task, description=what, total=total or None)
+                shown = what
+            bar.update(task, completed=done, total=total or None)
+
+        yield tell
 
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:

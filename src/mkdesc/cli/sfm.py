@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
-from mkdesc.cli.progress import console, progress, resumable
+from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -51,14 +51,7 @@ def command(
         camera_model=camera_model,
         refine_centres=refine_centres,
     )
-    with resumable(), progress("items") as bar:
-        tasks = {}
-
-        def tell(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bar.add_task(step, total=None)
-            bar.update(tasks[step], completed=done, total=total or None)
-
+    with resumable(), told("items") as tell:
         report = reconstruct(images, output, how, pairs, tell, max_pixels)
     for line in report.lines():
         console.print(line, soft_wrap=True)

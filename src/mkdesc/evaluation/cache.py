@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.progress import Progress
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
 from mkdesc.evaluation.report.table import short_names
 from mkdesc.heads.statistics import Statistics
 from mkdesc.measures.descriptors import as_descriptors
 
-__all__ = ["DescriptorCache", "Progress"]
+__all__ = ["DescriptorCache"]
 
 Vectors = NDArray[np.float32]
 Blocks = Callable[[], Iterator[NDArray[np.uint8]]]
-#: Called with what is being done, how much of it is done, and how much there is.
-Progress = Callable[[str, int, int], None]
 
 
 class DescriptorCache:

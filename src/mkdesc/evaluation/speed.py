@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
 from mkdesc._support.threads import available_threads
 from mkdesc._support.versions import versions
-from mkdesc.evaluation.cache import Progress
 from mkdesc.evaluation.contenders import (
     Descriptor,
     PatchDescriptor,
@@ -68,7 +68,7 @@ def measure_speeds(
     rounds
         How often each is measured, at least 2.
     progress
-        Called with what is being done, how much of it is done, and how much there is.
+        Told of every round.
 
     Examples
     --------

@@ -15,46 +15,35 @@ from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.gray import as_gray
 from mkdesc.images.keypoints import check_max_keypoints, detect_keypoints, make_detector
 from mkdesc.images.reading import opencv
-from mkdesc.models import load_model
+from mkdesc.models import load_model, read_card
 
-__all__ = ["DEFAULT_MODEL", "OUTPUTS", "SIDE", "SIDES", "Features", "as_uint8"]
+__all__ = ["DEFAULT_MODEL", "SIDE", "SIDES", "Features", "side_for"]
 
 #: The model that describes photographs: the extended descriptor, learned from squares as large
 #: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).
 DEFAULT_MODEL = "photo"
 
-#: Side of a patch in units of sigma: the best for that model. SIFT looks at 12.
+#: Side of a patch in units of sigma, where no model says its own. SIFT looks at 12.
 SIDE = 20.0
 
 #: The same for detectors whose keypoints' size is not 2 sigma of a blob.
 SIDES = {"orb": 2.0, "fast": 10.0}
 
-#: Types of descriptors: float32 of unit length, or rounded to bytes.
-OUTPUTS = ("float32", "uint8")
 
-#: What components are multiplied by before they are rounded to bytes. From 200 to 320 no match
-#: is lost; more clips too many of them.
-_SCALE = 256.0
-
-
-def as_uint8(descriptors: ArrayLike) -> NDArray[np.uint8]:
-    """Round unit vectors to bytes, whose distances are 256 times theirs, nearly.
-
-    Zero becomes 128, so that only differences of such bytes mean something: Euclidean distance,
-    but no dot products.
+def side_for(detector: object, model: str | os.PathLike[str] | MKD) -> float:
+    """Side of the squares to describe, in units of sigma, unless told otherwise.
 
     Parameters
     ----------
-    descriptors
-        (N, D), unit vectors.
-
-    Examples
-    --------
-    >>> as_uint8([[0.1, -0.1, 0.0, 1.0]])
-    array([[154, 102, 128, 255]], dtype=uint8)
+    detector
+        If it is one by name whose sizes mean something else (:data:`SIDES`), that decides.
+    model
+        Otherwise its card does; :data:`SIDE` if there is none, or none that says a side.
     """
-    values = np.asarray(descriptors, np.float32) * np.float32(_SCALE)
-    return np.rint(values + 128).clip(0, 255).astype(np.uint8)
+    if isinstance(detector, str) and detector in SIDES:
+        return SIDES[detector]
+    side = None if isinstance(model, MKD) else read_card(model).side
+    return SIDE if side is None else float(side)
 
 
 class Features:
@@ -71,11 +60,14 @@ class Features:
         Name of a bundled model, a model file, or an :class:`mkdesc.MKD`.
     side
         Side of the square that is described, in units of sigma (half a keypoint's size); None:
-        20, or what suits the detector if it is one by name whose sizes mean something else.
+        what the model is best used at (20 if it does not say), or what suits the detector if it
+        is one by name whose sizes mean something else.
     upright
         Whether to ignore the orientation of keypoints: better if the camera was level.
     output
-        ``"float32"``: unit vectors. ``"uint8"``: a quarter of the memory.
+        ``"float32"``: unit vectors. ``"uint8"`` or ``"int8"``: a quarter of the memory (OpenCV's
+        matchers take uint8, not int8). None: as ``model`` has it, float32 if it is a name or
+        file. See :class:`mkdesc.MKD`.
     n_threads
         Number of threads; None: one per core.
 
@@ -95,23 +87,21 @@ class Features:
         model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
         side: float | None = None,
         upright: bool = False,
-        output: str = "float32",
+        output: str | None = None,
         n_threads: int | None = None,
     ) -> None:
-        if output not in OUTPUTS:
-            raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {output!r}")
         check_max_keypoints(max_keypoints)
         if side is None:
-            side = SIDES.get(detector, SIDE) if isinstance(detector, str) else SIDE
+            side = side_for(detector, model)
         if not (isinstance(side, (int, float, np.number)) and 0 < side < np.inf):
             raise ValueError(f"side: expected a number > 0, got {side!r}")
         self.detector = make_detector(detector) if isinstance(detector, str) else detector
         self.max_keypoints = max_keypoints
-        self.mkd = model if isinstance(model, MKD) else load_model(model)
-        self.mkd = MKD(**{**self.mkd.get_params(deep=False), "n_threads": n_threads})
+        given = model if isinstance(model, MKD) else load_model(model)
+        own = {"n_threads": n_threads, "output": given.output if output is None else output}
+        self.mkd = MKD(**{**given.get_params(deep=False), **own}).fit()
         self.side = float(side)
         self.upright = upright
-        self.output = output
         size = int(self.mkd.patch_size)
         self._dims = self.mkd.transform(np.empty((0, size, size), np.uint8)).shape[1]
 
@@ -186,17 +176,21 @@ class Features:
         patches = cut_patches(
             image, places, size, self.side, interpolation="linear", n_threads=threads
         )
-        described = self.mkd.transform(patches)
-        return described if self.output == "float32" else as_uint8(described)
+        return self.mkd.transform(patches)
+
+    @property
+    def output(self) -> str:
+        """Type of the descriptors: ``"float32"``, ``"int8"`` or ``"uint8"``."""
+        return self.mkd.output
 
     def descriptorSize(self) -> int:
         """Numbers per descriptor."""
         return self._dims
 
     def descriptorType(self) -> int:
-        """OpenCV's name for the type of a descriptor: CV_32F or CV_8U."""
+        """OpenCV's name for the type of a descriptor: CV_32F, CV_8S or CV_8U."""
         cv2 = opencv()
-        return int(cv2.CV_32F if self.output == "float32" else cv2.CV_8U)
+        return int({"float32": cv2.CV_32F, "int8": cv2.CV_8S, "uint8": cv2.CV_8U}[self.output])
 
     def defaultNorm(self) -> int:
         """OpenCV's name for the distance that compares descriptors: NORM_L2."""

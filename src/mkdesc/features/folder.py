@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.threads import available_threads, in_order
-from mkdesc.features.features import DEFAULT_MODEL, Features
+from mkdesc._support.progress import Progress
+from mkdesc._support.threads import checked_threads, in_order
+from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
@@ -46,7 +47,7 @@ class ImageFeatures(NamedTuple):
     scores
         (N,) float32: responses of the detector, falling.
     descriptors
-        (N, D) float32 or uint8.
+        (N, D) float32, int8 or uint8.
     image_size
         (2,) int64: width and height as the file stores them (EXIF turns nothing).
     """
@@ -89,9 +90,11 @@ class Settings:
         )
 
     def to_json(self) -> str:
-        """As text; the model by what it is, not by its name."""
+        """As text; the model by what it is, not by its name, and the side that is really cut."""
         make_detector(self.detector)  # refuses unknown names
-        return json.dumps({**asdict(self), "model": read_card(self.model).sha256}, indent=1)
+        side = side_for(self.detector, self.model) if self.side is None else self.side
+        made_of = {"model": read_card(self.model).sha256, "side": side}
+        return json.dumps({**asdict(self), **made_of}, indent=1)
 
 
 class Extracted(NamedTuple):
@@ -131,7 +134,7 @@ def extract_features(
     images: Mapping[str, Path],
     folder: str | Path,
     settings: Settings | None = None,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     n_threads: int | None = None,
 ) -> Extracted:
@@ -140,13 +143,13 @@ def extract_features(
     Parameters
     ----------
     images
-        Names and files, as :func:`mkdesc.images.reading.find_images` gives them.
+        Names and files, as :func:`mkdesc.images.listing.find_images` gives them.
     folder
         Made if it is not there. Each of its files is whole, whenever one stops.
     settings
         How to detect and describe; a folder holds features of one kind only.
     progress
-        Called with how many are done and how many there are.
+        Told of every image.
     max_pixels
         Larger images are refused.
     n_threads
@@ -158,6 +161,7 @@ def extract_features(
         A bad image stops nothing; it is listed.
     """
     how = settings or Settings()
+    threads = checked_threads(n_threads)
     target = Path(folder)
     described = how.to_json()
     how.make()  # refuses what is wrong before anything is written
@@ -189,13 +193,12 @@ def extract_features(
         _save(features_path(target, name), found)
         return None
 
-    threads = available_threads() if n_threads is None else n_threads
     bad: dict[str, str] = {}
     for index, reason in enumerate(in_order(make, len(names), threads)):
         if reason is not None:
             bad[names[index]] = reason
         if progress is not None:
-            progress(len(kept) + index + 1, len(images))
+            progress("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
@@ -244,9 +247,11 @@ def _is_whole(folder: Path, name: str) -> bool:
     return True
 
 
-def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder that has files but does not say that they are features."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / SETTINGS).is_file():
+def refuse_foreign(folder: Path, settings: str) -> None:
+    """Refuse a folder that has files but does not say that they are features so made."""
+    if (folder / SETTINGS).is_file():
+        check_settings(folder, (folder / SETTINGS).read_text(), settings)
+    elif folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
 
 
@@ -264,8 +269,9 @@ def remove_features(folder: Path, names: Iterable[str]) -> None:
         path = features_path(folder, name)
         path.unlink(missing_ok=True)
         for parent in path.relative_to(folder).parents[:-1]:
-            if not any((folder / parent).iterdir()):
-                (folder / parent).rmdir()
-    if [file.name for file in folder.iterdir()] == [SETTINGS]:
-        (folder / SETTINGS).unlink()
+            inner = folder / parent
+            if inner.is_dir() and not any(inner.iterdir()):
+                inner.rmdir()
+    if {file.name for file in folder.iterdir()} <= {SETTINGS}:
+        (folder / SETTINGS).unlink(missing_ok=True)
         folder.rmdir()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.threads import available_threads
+from mkdesc._support.threads import checked_threads
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
 from mkdesc.images.reading import opencv
@@ -126,9 +126,7 @@ def cut_patches(
     """
     if not isinstance(patch_size, (int, np.integer)) or patch_size < 1:
         raise ValueError(f"patch_size: expected an integer >= 1, got {patch_size!r}")
-    threads = available_threads() if n_threads is None else n_threads
-    if not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
+    threads = checked_threads(n_threads)
     if interpolation not in INTERPOLATIONS:
         expected = " or ".join(map(repr, INTERPOLATIONS))
         raise ValueError(f"interpolation: expected {expected}, got {interpolation!r}")
@@ -150,7 +148,7 @@ def cut_patches(
             for start in starts:
                 run(start)
         else:
-            with ThreadPoolExecutor(min(int(threads), len(starts))) as pool:
+            with ThreadPoolExecutor(min(threads, len(starts))) as pool:
                 list(pool.map(run, starts))
     return out.astype(np.uint16) if gray.dtype == np.uint16 else out
 

@@ -27,11 +27,9 @@ __all__ = [
     "SIDE",
     "affine_frames",
     "as_frames",
-    "frame_corners",
     "frames_from_points",
     "inside",
     "keypoints_from_points",
-    "points_from_frames",
     "points_from_keypoints",
     "to_frames",
 ]
@@ -56,8 +54,8 @@ def points_from_keypoints(keypoints: Sequence[Any]) -> Floats:
     return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def keypoints_from_points(points: ArrayLike, responses: ArrayLike | None = None) -> list[Any]:
-    """``cv2.KeyPoint`` objects of points (N, 4), with responses (N,) if there are any.
+def keypoints_from_points(points: ArrayLike) -> list[Any]:
+    """``cv2.KeyPoint`` objects of points (N, 4).
 
     Examples
     --------
@@ -66,13 +64,9 @@ def keypoints_from_points(points: ArrayLike, responses: ArrayLike | None = None)
     ((10.0, 20.0), 6.0, 90.0)
     """
     cv2 = opencv()
-    array = _as_points(points)
-    strengths = np.zeros(len(array)) if responses is None else np.asarray(responses, np.float64)
-    if strengths.shape != (len(array),):
-        raise ValueError(f"responses: expected ({len(array)},), got {strengths.shape}")
     return [
-        cv2.KeyPoint(x, y, 2 * sigma, angle % 360, strength)
-        for (x, y, sigma, angle), strength in zip(array.tolist(), strengths.tolist(), strict=True)
+        cv2.KeyPoint(x, y, 2 * sigma, angle % 360)
+        for x, y, sigma, angle in _as_points(points).tolist()
     ]
 
 
@@ -104,24 +98,6 @@ def frames_from_points(points: ArrayLike, side: float = SIDE) -> Floats:
     c = np.cos(np.deg2rad(angle)) * sigma * side / 2
     s = np.sin(np.deg2rad(angle)) * sigma * side / 2
     return np.stack([np.stack([c, -s, x], axis=-1), np.stack([s, c, y], axis=-1)], axis=1)
-
-
-def points_from_frames(frames: ArrayLike, side: float = SIDE) -> Floats:
-    """The points (N, 4) whose squares have the centre, area and mean direction of frames.
-
-    Exact for frames that are squares; perspective and shear are left out.
-
-    Examples
-    --------
-    >>> points_from_frames(frames_from_points([[10, 20, 1.5, 30]])).round(6)
-    array([[10. , 20. ,  1.5, 30. ]])
-    """
-    f = affine_frames(frames)
-    (a, b, x), (c, d, y) = np.moveaxis(f, 0, -1)
-    sigma = np.sqrt(np.abs(a * d - b * c)) * 2 / side
-    # The rotation nearest to the matrix (its polar decomposition).
-    angle = np.rad2deg(np.arctan2(c - b, a + d)) % 360
-    return np.stack([x, y, sigma, angle], axis=-1)
 
 
 def as_frames(frames: ArrayLike) -> Floats:
@@ -196,24 +172,6 @@ def to_frames(keypoints: ArrayLike | Sequence[Any], side: float = SIDE) -> Float
     return as_frames(array)
 
 
-def _map_corners(frames: Floats) -> Floats:
-    """Homogeneous corners (N, 4, 3) of projective frames."""
-    square = np.array([[-1, 1, 1, -1], [-1, -1, 1, 1], [1, 1, 1, 1]], np.float64)
-    return (frames @ square).swapaxes(1, 2)
-
-
-def frame_corners(frames: ArrayLike) -> Floats:
-    """The corners (N, 4, 2) of the patches in the image: upper left, then clockwise.
-
-    Examples
-    --------
-    >>> frame_corners([[[5, 0, 10], [0, 5, 20]]])[0].tolist()
-    [[5.0, 15.0], [15.0, 15.0], [15.0, 25.0], [5.0, 25.0]]
-    """
-    mapped = _map_corners(as_frames(frames))
-    return mapped[..., :2] / mapped[..., 2:]
-
-
 def inside(frames: ArrayLike, shape: Sequence[int]) -> NDArray[np.bool_]:
     """Which patches (N,) lie wholly in an image of shape (height, width, ...).
 
@@ -227,7 +185,8 @@ def inside(frames: ArrayLike, shape: Sequence[int]) -> NDArray[np.bool_]:
     array = np.asarray(frames, np.float64)
     if array.shape[1:] != (3, 3):
         array = as_frames(array)
-    mapped = _map_corners(array)
+    square = np.array([[-1, 1, 1, -1], [-1, -1, 1, 1], [1, 1, 1, 1]], np.float64)
+    mapped = (array @ square).swapaxes(1, 2)
     scale = mapped[..., 2] * np.sign(array[:, None, 2, 2])
     with np.errstate(divide="ignore", invalid="ignore"):
         corners = mapped[..., :2] / mapped[..., 2:]

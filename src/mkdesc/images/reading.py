@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,7 @@ from numpy.typing import NDArray
 
 from mkdesc.images.header import read_header
 
-__all__ = ["MAX_PIXELS", "SUFFIXES", "find_images", "opencv", "read_gray"]
-
-#: Endings of the files that are taken for photographs.
-SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+__all__ = ["MAX_PIXELS", "opencv", "read_gray"]
 
 #: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
 #: to more than the memory holds.
@@ -67,38 +63,3 @@ def read_gray(
         raise ValueError(f"{path}: not an image that OpenCV can read")
     gray: NDArray[np.uint8] = image
     return gray
-
-
-def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
-    """Image files by the names they go by: unique, sorted, with forward slashes.
-
-    Parameters
-    ----------
-    sources
-        Files, which go by their file names, and folders, whose images (of all folders in them)
-        go by their paths from there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "b.jpg").touch(), (folder / "a.png").touch(), (folder / "notes").touch()
-    >>> list(find_images([folder]))
-    ['a.png', 'b.jpg']
-    """
-    found: dict[str, Path] = {}
-    for source in map(Path, sources):
-        if not source.exists():
-            raise FileNotFoundError(f"{source} does not exist")
-        if source.is_dir():
-            files = [f for f in source.rglob("*") if f.suffix.lower() in SUFFIXES and f.is_file()]
-            named = {file.relative_to(source).as_posix(): file for file in files}
-            if not named:
-                raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
-        else:
-            named = {source.name: source}
-        for name, file in named.items():
-            if name in found:
-                raise ValueError(f"{found[name]} and {file}: two images of the name {name}")
-            found[name] = file
-    return dict(sorted(found.items()))

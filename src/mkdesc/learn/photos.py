@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import available_threads, in_order
+from mkdesc._support.threads import checked_threads, in_order
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import SIDE, inside, to_frames
 from mkdesc.images.jitter import (
@@ -26,7 +26,8 @@ from mkdesc.images.jitter import (
     jitter_frames,
 )
 from mkdesc.images.keypoints import detect_keypoints
-from mkdesc.images.reading import SUFFIXES, opencv, read_gray
+from mkdesc.images.listing import find_images
+from mkdesc.images.reading import opencv, read_gray
 
 __all__ = ["VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
 
@@ -112,26 +113,18 @@ class PhotoBlock:
 
 
 def list_photos(photos: str | Path | Iterable[str | Path]) -> list[Path]:
-    """The files of a folder that look like photographs, sorted; or those of a list, as they are.
+    """The photographs of a folder (and of those in it), sorted; or those of a list, as they are.
 
     Examples
     --------
     >>> [path.name for path in list_photos(["b.jpg", "a.png"])]
     ['b.jpg', 'a.png']
     """
-    if not isinstance(photos, (str, Path)):
-        found = [Path(photo) for photo in photos]
-        if not found:
-            raise ValueError("photos: expected a folder or at least one file, got an empty list")
-        return found
-    folder = Path(photos)
-    if not folder.exists():
-        raise FileNotFoundError(f"{folder} does not exist")
-    if folder.is_file():
-        return [folder]
-    found = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+    if isinstance(photos, (str, Path)):
+        return list(find_images([photos]).values())
+    found = [Path(photo) for photo in photos]
     if not found:
-        raise ValueError(f"{folder}: no photographs ({', '.join(SUFFIXES)}) in this folder")
+        raise ValueError("photos: expected a folder or at least one file, got an empty list")
     return found
 
 
@@ -146,7 +139,7 @@ def photo_blocks(
     Parameters
     ----------
     photos
-        A folder, or a list of files.
+        A folder (those of folders in it too), or a list of files.
     recipe
         How; None: the default :class:`Recipe`.
     seed
@@ -173,9 +166,7 @@ def photo_blocks(
     """
     how = Recipe() if recipe is None else recipe
     files = list_photos(photos)
-    threads = available_threads() if n_threads is None else n_threads
-    if threads < 1:
-        raise ValueError(f"n_threads: expected an integer >= 1 or None, got {threads!r}")
+    threads = checked_threads(n_threads)
 
     def make(index: int) -> NDArray[np.uint8] | str:
         try:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
+from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.patch_files import BROKEN, open_patches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
-from mkdesc.learn.colmap import colmap_blocks, read_observations
+from mkdesc.learn.colmap import colmap_blocks
 from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
 from mkdesc.learn.photos import Recipe, list_photos, photo_blocks
 
@@ -26,9 +28,6 @@ __all__ = [
     "learn_phototourism",
 ]
 
-#: Called with how much is done and how much there is to do, in patches or photographs.
-Progress = Callable[[int, int], None]
-
 
 def _counted(
     blocks: Iterable[TrainingBlock], total: int, progress: Progress | None, by_block: bool = False
@@ -39,7 +38,7 @@ def _counted(
         yield block
         done += 1 if by_block else len(block.patches)
         if progress is not None:
-            progress(done, total)
+            progress("learning", done, total)
 
 
 def learn_patches(
@@ -59,7 +58,7 @@ def learn_patches(
     whitening
         What to learn; default: ``Whitening("gda", power=0.75)``, as the bundled models have it.
     progress
-        Called with the number of patches done and their number.
+        Told of every block of patches.
     """
     source = open_patches(path)
     labels = _labels(path, source.count)
@@ -179,7 +178,7 @@ def learn_colmap(
     mkd, whitening
         As in :func:`learn_patches`.
     progress
-        Called with the number of photographs done and their number.
+        Told of every photograph.
     side
         Side of a patch in units of the keypoint's sigma.
     """
@@ -207,11 +206,11 @@ def learn_photos(
     Parameters
     ----------
     photos
-        A folder, or files.
+        A folder (photographs of folders in it too), or files.
     mkd, whitening
         As in :func:`learn_patches`.
     progress
-        Called with the number of photographs done and their number.
+        Told of every photograph.
     recipe
         How patches are made; default: :class:`~mkdesc.learn.photos.Recipe` with the patch size
         of ``mkd``.

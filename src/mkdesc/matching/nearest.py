@@ -28,6 +28,8 @@ __all__ = [
 
 #: Descriptors per block, of the first and of the second set: 32 MB of scores.
 ROWS, COLUMNS = 1024, 8192
+#: Floats whose usual lengths differ by more are not of one scale; fewer vectors do not tell.
+MOST_CONTRAST, FEW = 8, 10
 
 
 class Matches(NamedTuple):
@@ -64,7 +66,10 @@ def match_descriptors(
     Parameters
     ----------
     a, b
-        Descriptors (N, D) and (M, D) of two images.
+        Descriptors (N, D) and (M, D) of two images, of one kind: both floats, or both of the
+        same type of integers. Floats of clearly different lengths (unit vectors and OpenCV's
+        SIFT, say) are refused: medians that differ by more than a factor of 8, zeros left out,
+        if there are at least 10 of both.
     mutual
         Whether to keep only pairs of which each is the other's nearest.
     ratio
@@ -94,6 +99,7 @@ def match_descriptors(
         raise ValueError(
             f"a and b: expected the same dimensions, got {here.shape[1]} and {there.shape[1]}"
         )
+    _refuse_other_kinds(here, there)
     check_limits(ratio, max_distance)
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
@@ -118,6 +124,30 @@ def check_limits(ratio: float | None, max_distance: float | None = None) -> None
     for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
         if limit is not None and not 0 < limit <= most:
             raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
+
+
+def _refuse_other_kinds(a: NDArray[Any], b: NDArray[Any]) -> None:
+    """Refuse sets that no distance can compare: of other types, or floats of other scales."""
+    floats = a.dtype.kind == b.dtype.kind == "f"
+    if not floats and a.dtype.name != b.dtype.name:
+        raise ValueError(
+            f"a and b: expected descriptors of one type, got {a.dtype.name} and {b.dtype.name}"
+        )
+    if floats:
+        one, other = _usual_length(a), _usual_length(b)
+        if one and other and max(one, other) > MOST_CONTRAST * min(one, other):
+            raise ValueError(
+                "a and b: expected descriptors of one scale, got lengths of about "
+                f"{one:.3g} and {other:.3g}"
+            )
+
+
+def _usual_length(x: NDArray[Any]) -> float | None:
+    """The median length of vectors (N, D) that are not zero; None if they are few."""
+    some = x[:: max(1, len(x) // ROWS)]
+    lengths = np.linalg.norm(some.astype(np.float64), axis=1)
+    lengths = lengths[lengths > 0]
+    return float(np.median(lengths)) if len(lengths) >= FEW else None
 
 
 def _of_unit_size(

@@ -66,6 +66,11 @@ class Card:
         if not self.conventions:
             object.__setattr__(self, "conventions", conventions(self.parametrization))
 
+    @property
+    def side(self) -> float | None:
+        """The side in sigma that the model is best used at; None: unknown."""
+        return None
+
     def to_json(self) -> str:
         """The card as JSON text."""
         return json.dumps(asdict(self), sort_keys=True)

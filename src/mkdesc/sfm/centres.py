@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.features.stores.colmap_database import pycolmap_module
+from mkdesc.datasets.colmap import pycolmap_module
 
 __all__ = ["refine_centres"]
 

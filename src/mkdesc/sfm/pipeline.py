@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.progress import Progress, nobody
+from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
-from mkdesc.images.reading import MAX_PIXELS, find_images
+from mkdesc.images.listing import find_images
+from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits, match_descriptors
 from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
@@ -24,9 +27,6 @@ __all__ = ["Mapping", "reconstruct"]
 
 #: Names inside the folder of a reconstruction.
 FEATURES, DATABASE, SPARSE, REPORT = "features", "database.db", "sparse", "report.json"
-
-#: Called with a step, how much of it is done and how much there is to do (0: unknown).
-Progress = Callable[[str, int, int], Any]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def reconstruct(
         Text file of pairs of names to match; None: every image with every other. Pairs of
         images that turn out not to be usable are left out.
     progress
-        Called as the work goes on.
+        Told of every step and how far it is.
     max_pixels
         Larger images are refused.
 
@@ -97,8 +97,8 @@ def reconstruct(
         ValueError if no model came out.
     """
     how = how or Mapping()
-    tell = progress or (lambda step, done, total: None)
-    pycolmap = database.pycolmap_module()
+    tell = progress or nobody
+    pycolmap = pycolmap_module()
     check_limits(how.ratio, how.max_distance)
     database.check_cameras(how.cameras, how.camera_model)
     found = find_images([images])
@@ -115,7 +115,7 @@ def reconstruct(
         found,
         target / FEATURES,
         how.settings,
-        lambda done, total: tell("describing", done, total),
+        tell,
         max_pixels,
     )
     usable = [name for name in found if name not in extracted.bad]
@@ -157,7 +157,7 @@ def _match(
     base: Path, features: Path, wanted: Iterable[tuple[str, str]], how: Mapping, tell: Progress
 ) -> None:
     """Write the matches of all wanted pairs that have none yet."""
-    pycolmap = database.pycolmap_module()
+    pycolmap = pycolmap_module()
 
     @lru_cache(AT_HAND)
     def descriptors(name: str) -> Any:
@@ -182,7 +182,7 @@ def _map(
     base: Path, images: Path, target: Path, how: Mapping, tell: Progress, count: int
 ) -> dict[int, Any]:
     """COLMAP's incremental mapping; replaces the models of an earlier run as a whole."""
-    pycolmap = database.pycolmap_module()
+    pycolmap = pycolmap_module()
     options = pycolmap.IncrementalPipelineOptions()
     # COLMAP's own limits are for thousands of photographs; small sets lose by them.
     options.min_model_size = 3

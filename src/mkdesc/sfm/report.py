@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.version import __version__
-from mkdesc.features.stores.colmap_database import pycolmap_module
+from mkdesc.datasets.colmap import pycolmap_module
 
 __all__ = ["Report", "make_report", "read_report"]
 

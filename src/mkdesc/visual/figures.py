@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mkdesc._support.progress import Progress
 from mkdesc.descriptor import MKD
 from mkdesc.kernels.parametrization import CARTESIAN, POLAR, as_parametrization
 from mkdesc.kernels.vonmises import VonMises
@@ -173,7 +174,7 @@ def draw_figures(
     folder: str | os.PathLike[str],
     formats: Sequence[str] = ("png", "pdf"),
     whitenings: Iterable[str | os.PathLike[str]] = (),
-    progress: Callable[[Path], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Path]:
     """Draw all figures into a folder, which is made if it is not there.
 
@@ -186,7 +187,7 @@ def draw_figures(
     whitenings
         Instead of the bundled ones; see :func:`choose_whitenings`.
     progress
-        Called with each file that was written.
+        Told of every file that was written, by its path.
 
     Returns
     -------
@@ -215,5 +216,5 @@ def draw_figures(
         for kind in formats:
             written.append(write_figure(figure, target / f"{name}.{kind}", few_colours=True))
             if progress is not None:
-                progress(written[-1])
+                progress(str(written[-1]), len(written), len(figures) * len(formats))
     return written

@@ -257,7 +257,9 @@ def test_errors_name_the_descriptors(described, pairs, lists):
 
 def test_progress_is_told(described, lists):
     told = []
-    matching(described, list(COUNTS), told.append)
-    assert told == list(COUNTS)
-    retrieval(described, lists, progress=told.append)
-    assert set(told[3:]) <= set(COUNTS)
+    matching(described, list(COUNTS), lambda *news: told.append(news))
+    assert told == [("matching", done, len(COUNTS)) for done in range(1, len(COUNTS) + 1)]
+    told.clear()
+    retrieval(described, lists, progress=lambda *news: told.append(news))
+    asking = len(set(lists.queries[:, 0]))
+    assert told == [("retrieval", done, asking) for done in range(1, asking + 1)]

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mkdesc._support.progress import Progress
 from mkdesc._support.version import __version__
 from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
-from mkdesc.evaluation.cache import DescriptorCache, Progress
+from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders import (
     Descriptor,
     LearnedDescriptor,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
 from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
     Names,
-    Progress,
     Scores,
     TaskResult,
     both_precisions,
@@ -37,7 +37,7 @@ def matching(
     sequences
         Names of the sequences to match in.
     progress
-        Called with the name of each sequence when it is done.
+        Told of every sequence.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def matching(
                 scores.append(_match(reference, image))
             detail[name][noise] = {key: [one[key] for one in scores] for key in scores[0]}
         if progress is not None:
-            progress(name)
+            progress("matching", len(detail), len(sequences))
 
     def mean(names: Names[str], noises: Names[str]) -> Scores:
         keys = detail[names[0]]["easy"]

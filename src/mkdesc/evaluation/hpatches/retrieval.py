@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
 from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
 from mkdesc.datasets.hpatches.task_lists import RetrievalTask
 from mkdesc.evaluation.hpatches.retrieval_pools import POOLS, pool_precisions
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
     Names,
-    Progress,
     Scores,
     TaskResult,
     get_descriptors,
@@ -43,7 +43,7 @@ def retrieval(
     pools
         Sizes, increasing; by default 100, 500, 1k, 5k, 10k, 15k and 20k.
     progress
-        Called with the name of each sequence when its queries are done.
+        Told of every sequence whose queries are done.
 
     Returns
     -------
@@ -61,7 +61,8 @@ def retrieval(
     precision = np.empty((len(queries), len(NOISES), len(sizes), 2))
     dims = pool.shape[1]
     score = pool_precisions(pool, distractors[:, 0], sizes)
-    for s in np.unique(queries[:, 0]):
+    asking = np.unique(queries[:, 0])
+    for done, s in enumerate(asking, 1):
         mine = np.flatnonzero(queries[:, 0] == s)
         patches = queries[mine, 1]
         asked = _rows(descriptors, names[s], "ref", patches, dims)
@@ -75,7 +76,7 @@ def retrieval(
         )
         precision[mine] = score(asked, positives, int(s))
         if progress is not None:
-            progress(names[s])
+            progress("retrieval", done, len(asking))
 
     def mean(values: NDArray[np.float64]) -> Scores:
         trec, trapezoid = values.reshape(-1, 2).mean(axis=0).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Sequence as Names
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,7 +16,6 @@ from mkdesc.measures.ranking import average_precisions
 __all__ = [
     "Descriptors",
     "Names",
-    "Progress",
     "Scores",
     "TaskResult",
     "both_precisions",
@@ -27,7 +26,6 @@ __all__ = [
 #: Descriptors (N, D) by (sequence, image): a dict, or anything that loads them when asked.
 Descriptors = Mapping[tuple[str, str], ArrayLike]
 Scores = dict[str, float]
-Progress = Callable[[str], object]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches, Split
 from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
@@ -24,7 +25,6 @@ from mkdesc.datasets.hpatches.task_lists import (
     read_verification,
     textured_patches,
 )
-from mkdesc.evaluation.cache import Progress
 from mkdesc.evaluation.hpatches.matching import matching
 from mkdesc.evaluation.hpatches.retrieval import retrieval
 from mkdesc.evaluation.hpatches.scores import TaskResult
@@ -104,26 +104,17 @@ class TaskRunner:
 
     def run(self, described: DescribedSequences, label: str) -> dict[str, TaskResult]:
         """Results by task."""
+
+        def tell(what: str, done: int, total: int) -> None:
+            if self._progress is not None:
+                self._progress(f"{label}: {what}", done, total)
+
         found = {}
         if self._pairs is not None:
             found["verification"] = verification(described, self._pairs, POINTS)
-            self._told(f"{label}: verification", 1)("")
+            tell("verification", 1, 1)
         if self._matching:
-            told = self._told(f"{label}: matching", len(self._names))
-            found["matching"] = matching(described, self._names, told)
+            found["matching"] = matching(described, self._names, tell)
         if self._lists is not None:
-            total = len(np.unique(self._lists.queries[:, 0]))
-            told = self._told(f"{label}: retrieval", total)
-            found["retrieval"] = retrieval(described, self._lists, progress=told)
+            found["retrieval"] = retrieval(described, self._lists, progress=tell)
         return found
-
-    def _told(self, what: str, total: int) -> Callable[[str], None]:
-        done = 0
-
-        def tell(_: str) -> None:
-            nonlocal done
-            done += 1
-            if self._progress is not None:
-                self._progress(what, done, total)
-
-        return tell

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
 from mkdesc._support.version import __version__
 from mkdesc.datasets.phototourism.layout import Pairs, Subset
-from mkdesc.evaluation.cache import DescriptorCache, Progress
+from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders import (
     CsvDescriptor,
     Descriptor,

@@ -11,12 +11,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures, check_settings, load_features
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "add_features",
     "check_cameras",
     "common_folder",
-    "pycolmap_module",
     "stored_names",
 ]
 
@@ -35,19 +34,6 @@ CAMERAS = {
     "per-image": "PER_IMAGE",
     "per-folder": "PER_FOLDER",
 }
-
-#: COLMAP has (0.5, 0.5) at the centre of the first pixel, we (0, 0).
-PIXEL_CENTRE = 0.5
-
-
-def pycolmap_module() -> Any:
-    """The pycolmap module, told to be quiet, or an ImportError that says how to get it."""
-    try:
-        import pycolmap
-    except ImportError:
-        raise ImportError("COLMAP needs pycolmap: pip install 'mkdesc[colmap]'") from None
-    pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
-    return pycolmap
 
 
 def common_folder(images: Mapping[str, Path]) -> Path:
@@ -171,6 +157,5 @@ def _one_camera(images: Path, names: Iterable[str]) -> bool:
 
 def colmap_keypoints(found: ImageFeatures) -> NDArray[np.float32]:
     """Keypoints (N, 4) as COLMAP has them: x, y, scale, orientation in radians."""
-    points = found.keypoints + np.array([PIXEL_CENTRE, PIXEL_CENTRE, 0, 0], np.float32)
-    points[:, 3] = np.deg2rad(points[:, 3])
-    return points
+    xy, sigma, angle = np.split(found.keypoints, [2, 3], axis=1)
+    return np.hstack([to_colmap_pixels(xy), sigma, np.deg2rad(angle)]).astype(np.float32)

@@ -1,0 +1,142 @@
+"""Photographs to features in the format of one's choice; interrupted, the same call goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from mkdesc._support.progress import Progress
+from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.features.folder import (
+    Extracted,
+    Settings,
+    extract_features,
+    refuse_foreign,
+    remove_features,
+)
+from mkdesc.features.stores import colmap_database, hloc
+from mkdesc.images.listing import find_images
+from mkdesc.images.reading import MAX_PIXELS
+
+__all__ = ["FORMATS", "extract_to"]
+
+#: A folder with a file per image, hloc's HDF5 file, COLMAP's database.
+FORMATS = ("npz", "hloc", "colmap")
+#: What the name of a file says by its ending.
+SUFFIXES = {".h5": "hloc", ".hdf5": "hloc", ".db": "colmap"}
+
+
+def extract_to(
+    sources: Sequence[str | Path],
+    output: str | Path,
+    settings: Settings | None = None,
+    format: str | None = None,
+    progress: Progress | None = None,
+    max_pixels: int = MAX_PIXELS,
+    n_threads: int | None = None,
+) -> Extracted:
+    """Detect and describe; what is there already is kept.
+
+    Parameters
+    ----------
+    sources
+        Photographs and folders of them, as for :func:`mkdesc.images.listing.find_images`.
+    output
+        A folder (npz), or the file of another program: replaced as a whole at the end. Until
+        then features wait in a folder beside it, ``<output>.parts``, where they stay if the
+        work is interrupted and from where the next call takes them.
+    settings
+        How to detect and describe; one output holds features of one kind only.
+    format
+        One of :data:`FORMATS`; None: what the name of ``output`` says.
+    progress
+        Told of every image.
+    max_pixels
+        Larger images are refused.
+    n_threads
+        Images at a time; None: one per core.
+
+    Returns
+    -------
+    Extracted
+        A bad image stops nothing; it is listed. ValueError if all are bad.
+
+    Examples
+    --------
+    >>> import tempfile, cv2, numpy as np
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> noise = np.random.default_rng(0).integers(0, 256, (80, 80), np.uint8)
+    >>> _ = cv2.imwrite(str(folder / "a.png"), noise)
+    >>> extract_to([folder], folder / "features").done
+    ['a.png']
+    >>> extract_to([folder], folder / "features").kept
+    ['a.png']
+    """
+    how = settings or Settings()
+    target = Path(output)
+    kind = _checked_format(target, format)
+    images = find_images(sources)
+
+    def describe(some: Mapping[str, Path], folder: Path) -> Extracted:
+        return extract_features(some, folder, how, progress, max_pixels, n_threads)
+
+    if kind == "npz":
+        found = describe(images, target)
+    else:
+        found = _extract_into(_store(kind, images), target, images, how.to_json(), describe)
+    if len(found.bad) == len(images):
+        raise ValueError(
+            f"none of {len(images)} images is usable; {next(iter(found.bad.values()))}"
+        )
+    return found
+
+
+def _checked_format(output: Path, format: str | None) -> str:
+    kind = SUFFIXES.get(output.suffix, "npz") if format is None else format
+    if kind not in FORMATS:
+        raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {kind!r}")
+    if SUFFIXES.get(output.suffix, kind) != kind or (kind == "npz" and output.suffix == ".npz"):
+        expected = "a folder" if kind == "npz" else f"a file for {kind}"
+        raise ValueError(f"output: expected {expected}, got {output}")
+    return kind
+
+
+class _Store(NamedTuple):
+    """A file of another program: which images it has, and how features get into it."""
+
+    stored_names: Callable[[Path, str], set[str]]
+    add: Callable[[Path, Path, list[str], str], None]
+
+
+def _store(kind: str, images: Mapping[str, Path]) -> _Store:
+    if kind == "hloc":
+        return _Store(hloc.stored_names, hloc.add_features)
+    pycolmap_module()  # said before the work if it is not there
+    folder = colmap_database.common_folder(images)
+    add = partial(colmap_database.add_features, images=folder)
+    return _Store(colmap_database.stored_names, add)
+
+
+def _extract_into(
+    store: _Store,
+    target: Path,
+    images: Mapping[str, Path],
+    settings: str,
+    describe: Callable[[Mapping[str, Path], Path], Extracted],
+) -> Extracted:
+    """Describe what the store lacks into a folder beside it, add it as a whole, and clean up."""
+    parts = target.with_name(f"{target.name}.parts")
+    stored = store.stored_names(target, settings) & images.keys()
+    refuse_foreign(parts, settings)
+    missing = {name: file for name, file in images.items() if name not in stored}
+    found = Extracted([], [], {})
+    if missing:
+        found = describe(missing, parts)
+        described = sorted({*found.done, *found.kept})
+        if described:
+            store.add(target, parts, described, settings)
+    if parts.is_dir():  # of stored ones too: an earlier run may have ended before it cleaned up
+        remove_features(parts, images)
+    return found._replace(kept=sorted({*stored, *found.kept}))

@@ -1,0 +1,53 @@
+"""Which photographs a folder holds: one answer for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["SUFFIXES", "find_images"]
+
+#: Endings of the files that are taken for photographs.
+SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+
+
+def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
+    """Image files by the names they go by: unique, sorted, with forward slashes.
+
+    Parameters
+    ----------
+    sources
+        Files, which go by their file names, and folders, whose images (of all folders in them,
+        but for hidden files and folders) go by their paths from there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "b.jpg").touch(), (folder / "a.png").touch(), (folder / "notes").touch()
+    >>> list(find_images([folder]))
+    ['a.png', 'b.jpg']
+    """
+    found: dict[str, Path] = {}
+    for source in map(Path, sources):
+        for name, file in _images_of(source).items():
+            if name in found:
+                raise ValueError(f"{found[name]} and {file}: two images of the name {name}")
+            found[name] = file
+    return dict(sorted(found.items()))
+
+
+def _images_of(source: Path) -> dict[str, Path]:
+    if not source.exists():
+        raise FileNotFoundError(f"{source} does not exist")
+    if not source.is_dir():
+        return {source.name: source}
+    found = {}
+    for file in source.rglob("*"):
+        below = file.relative_to(source)
+        hidden = any(part.startswith(".") for part in below.parts)
+        if not hidden and file.suffix.lower() in SUFFIXES and file.is_file():
+            found[below.as_posix()] = file
+    if not found:
+        raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
+    return found

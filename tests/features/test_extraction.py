@@ -1,0 +1,144 @@
+"""Features to the files of other programs: nothing lost, nothing left lying about."""
+
+import cv2
+import numpy as np
+import pytest
+
+from mkdesc.features import extraction, folder
+from mkdesc.features.extraction import extract_to
+from mkdesc.features.folder import Settings, load_features
+
+SETTINGS = Settings(max_keypoints=20, model="compact")
+NAMES = ["a.png", "b.png", "sub/a.png"]
+FILES = ["f.h5", "f.db"]
+
+
+@pytest.fixture(params=["f", *FILES])
+def output(request, tmp_path):
+    pytest.importorskip({"f.h5": "h5py", "f.db": "pycolmap"}.get(request.param, "cv2"))
+    return tmp_path / request.param
+
+
+@pytest.fixture
+def photos(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in NAMES:
+        file = tmp_path / "in" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        noise = cv2.GaussianBlur(rng.integers(0, 256, (90, 120), np.uint8), (0, 0), 1.5)
+        cv2.imwrite(str(file), cv2.normalize(noise, None, 0, 255, 32))
+    return tmp_path / "in"
+
+
+def keypoints(output):
+    """Positions by image, read by other programs, pixel centres at integers."""
+    if output.suffix == ".h5":
+        import h5py
+
+        with h5py.File(output) as file:
+            return {name: file[name]["keypoints"][:] for name in NAMES if name in file}
+    if output.suffix == ".db":
+        import pycolmap
+
+        with pycolmap.Database.open(output) as file:
+            images = {image.name: image.image_id for image in file.read_all_images()}
+            found = {name: np.array(file.read_keypoints(i)) for name, i in images.items()}
+        return {name: rows[:, :2] - 0.5 for name, rows in found.items()}
+    stored = [name for name in NAMES if (output / f"{name}.npz").exists()]
+    return {name: load_features(output, name).keypoints[:, :2] for name in stored}
+
+
+def test_everything_is_there_once(photos, output):
+    told = []
+    found = extract_to([photos], output, SETTINGS, progress=lambda *news: told.append(news))
+    assert found == (NAMES, [], {})
+    assert told == [("describing", n, 3) for n in (1, 2, 3)]
+    written = keypoints(output)
+    features = SETTINGS.make()
+    assert sorted(written) == NAMES
+    for name, xy in written.items():
+        detected = features.detect(cv2.imread(str(photos / name), 0))
+        np.testing.assert_allclose(xy, [k.pt for k in detected], atol=1e-4)
+    before = output.stat().st_mtime_ns
+    assert extract_to([photos], output, SETTINGS) == ([], NAMES, {})
+    assert output.stat().st_mtime_ns == before
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+def test_bad_images_are_tried_again_when_they_are_mended(photos, output):
+    whole = (photos / "b.png").read_bytes()
+    (photos / "b.png").write_bytes(b"nothing")
+    found = extract_to([photos], output, SETTINGS)
+    assert (found.done, list(found.bad)) == (["a.png", "sub/a.png"], ["b.png"])
+    (photos / "b.png").write_bytes(whole)
+    assert extract_to([photos], output, SETTINGS) == (["b.png"], ["a.png", "sub/a.png"], {})
+    assert sorted(keypoints(output)) == NAMES
+
+
+def test_an_interrupted_extraction_goes_on(photos, output, monkeypatch):
+    real = folder.read_gray
+
+    def interrupted(path, *rest, **keywords):
+        if path.parent.name == "sub":
+            raise KeyboardInterrupt
+        return real(path, *rest, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "read_gray", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            extract_to([photos], output, SETTINGS, n_threads=1)
+    assert extract_to([photos], output, SETTINGS) == (["sub/a.png"], ["a.png", "b.png"], {})
+    assert sorted(keypoints(output)) == NAMES
+    assert not output.with_name(f"{output.name}.parts").exists()
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
+@pytest.mark.parametrize("moment", ["add_features", "remove_features"])
+def test_interrupted_at_the_end(photos, output, monkeypatch, moment):
+    def interrupted(*rest, **keywords):
+        raise KeyboardInterrupt
+
+    store = extraction.hloc if output.suffix == ".h5" else extraction.colmap_database
+    with monkeypatch.context() as patch:
+        patch.setattr(store if moment == "add_features" else extraction, moment, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            extract_to([photos], output, SETTINGS)
+    assert output.with_name(f"{output.name}.parts").is_dir()
+    assert output.exists() == (moment == "remove_features")
+    assert extract_to([photos], output, SETTINGS) == ([], NAMES, {})
+    assert sorted(keypoints(output)) == NAMES
+    assert not output.with_name(f"{output.name}.parts").exists()
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
+def test_parts_of_other_settings_are_kept(photos, output):
+    other = Settings(max_keypoints=5, model="compact")
+    parts = output.with_name(f"{output.name}.parts")
+    extract_to([photos / "b.png"], parts, other, "npz")
+    with pytest.raises(ValueError, match=r"parts: has features of other settings"):
+        extract_to([photos], output, SETTINGS)
+    assert len(load_features(parts, "b.png").keypoints) == 5
+    assert not output.exists()
+
+
+def test_what_cannot_be_is_said_before_the_work(photos, tmp_path):
+    for name, kind, message in (
+        ("f", "xml", "format: expected one of npz, hloc, colmap, got 'xml'"),
+        ("f.npz", None, r"output: expected a folder, got .*f\.npz"),
+        ("f.h5", "npz", r"output: expected a folder, got .*f\.h5"),
+        ("f.db", "hloc", r"output: expected a file for hloc, got .*f\.db"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            extract_to([photos], tmp_path / name, SETTINGS, kind)
+    for file in photos.rglob("*.png"):
+        file.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"none of 3 images is usable; .*a\.png: "):
+        extract_to([photos], tmp_path / "f", SETTINGS)
+
+
+def test_the_side_that_was_cut_is_remembered(photos, tmp_path, monkeypatch):
+    """A model that is best used at another side now must not be mixed with what was cut then."""
+    extract_to([photos], tmp_path / "f", SETTINGS)
+    monkeypatch.setattr(folder, "side_for", lambda detector, model: 17.0)
+    with pytest.raises(ValueError, match=r"other settings \(side .* instead of 17\.0\)"):
+        extract_to([photos], tmp_path / "f", SETTINGS)
