@@ -324,18 +324,15 @@ def test_retrieval_of_more_queries_than_a_block():
 
 
 @pytest.mark.parametrize("minus", ["ref", "e1"])
-def test_minus_zero_is_zero(minus):
+@pytest.mark.parametrize("seed", range(5))  # sums of some round alike by chance
+def test_minus_zero_is_zero(minus, seed):
     """Equal vectors are a tie, also where a zero has a sign."""
-    rng = np.random.default_rng(5)
-    value = rng.normal(size=128).astype(np.float32)
-    value[::2] = 0
-    made = {(name, image): np.tile(value, (901, 1)) for name in ("i_a", "v_b") for image in IMAGES}
+    value = np.random.default_rng(seed).normal(size=238).astype(np.float32)
+    value[0] = 0
+    made = {(name, image): np.tile(value, (200, 1)) for name in ("i_a", "v_b") for image in IMAGES}
     for (_, image), rows in made.items():
         if image[0] == minus[0]:
-            rows[:, ::2] = -0.0
-    task = draw_retrieval({name: np.ones(901, bool) for name in ("i_a", "v_b")})
-    others = np.mean([np.sum(task.distractors[:, 0] != s) for s in task.queries[:, 0]])
-    got = retrieval(made, task, (100, 10_000))
-    assert got.detail["easy"]["100"]["ap"] == pytest.approx(0.05)
-    pool = str(5 + len(task.distractors))
-    assert got.detail["easy"][pool]["ap"] == pytest.approx(5 / (5 + others), rel=0.02)
+            rows[:, 0] = -0.0
+    task = draw_retrieval({name: np.ones(200, bool) for name in ("i_a", "v_b")})
+    got = retrieval(made, task, (50,))
+    assert got.detail["easy"]["50"]["ap"] == pytest.approx(0.1)
