@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,11 @@ def test_hpatches(tmp_path):
     found = check_folder(tmp_path)
     assert found.kind == "HPatches sequences"
     assert found.lines[0] == "1 sequences (1 viewpoint), 3 patches x 16 images, 65 px"
-    (tmp_path / "v_a" / "h2.png").unlink()
+    strip = tmp_path / "v_a" / "h2.png"
+    strip.write_bytes(strip.read_bytes()[:40])  # the header alone
+    with pytest.raises(ValueError, match=r"h2\.png"):
+        check_folder(tmp_path)
+    strip.unlink()
     with pytest.raises(ValueError, match=r"h2\.png: this strip is missing"):
         check_folder(tmp_path)
 
@@ -34,7 +40,9 @@ def test_zips_and_nothing(tmp_path):
     with pytest.raises(ValueError, match="neither Phototourism sheets"):
         check_folder(tmp_path)
     (tmp_path / "liberty.zip").write_bytes(b"not it")
-    assert "not one of the original zips" in check_folder(tmp_path).lines[0]
+    assert check_folder(tmp_path).lines == (
+        f"liberty.zip: md5 {hashlib.md5(b'not it').hexdigest()}, not one of the original zips",
+    )
     with pytest.raises(ValueError, match="not a folder"):
         check_folder(tmp_path / "nowhere")
 

@@ -49,3 +49,18 @@ def strips_root(tmp_path_factory):
         '{"a": {"test": ["i_dome", "v_wall"], "train": ["i_lake", "v_boat", "v_yard"]}}'
     )
     return root
+
+
+@pytest.fixture(scope="session")
+def fpr95_of():
+    """FPR95 of a callable on a subset's pairs, by its definition, in per cent."""
+
+    def measure(subset, describe, count=None):
+        rows = np.concatenate([describe(patches) for _, patches in subset.blocks()]).astype(float)
+        pairs = subset.pairs(count)
+        distance = np.linalg.norm(rows[pairs.first] - rows[pairs.second], axis=1)
+        found = np.sort(distance[pairs.matching])
+        limit = found[int(np.ceil(0.95 * len(found))) - 1]
+        return 100 * (distance[~pairs.matching] <= limit).mean()
+
+    return measure

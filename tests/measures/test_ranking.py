@@ -47,6 +47,8 @@ def test_agrees_with_scikit_learn_and_brute_force_under_ties(rows):
     np.testing.assert_allclose(curve.x, fpr)
     np.testing.assert_allclose(curve.y, tpr)
     np.testing.assert_array_equal(curve.threshold[1:], thresholds[1:])
+    assert curve.threshold[0] > scores.max()  # where nothing is found yet
+    assert metrics.roc_curve(scores / 2, labels).threshold[0] == np.inf
     precision, recall, _ = sk.precision_recall_curve(labels, scores)
     curve = metrics.precision_recall_curve(scores, labels)
     np.testing.assert_allclose(curve.x, recall[-2::-1])

@@ -1,8 +1,9 @@
-"""Files that are either whole or not there."""
+"""Files and folders that are either whole or not there."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["atomic_path", "read_safetensors"]
+__all__ = ["atomic_folder", "atomic_path", "read_safetensors"]
 
 
 @contextmanager
@@ -42,6 +43,31 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary folder to fill, which takes the place of ``path`` if all goes well.
+
+    Examples
+    --------
+    >>> target = Path(tempfile.mkdtemp()) / "letters"
+    >>> with atomic_folder(target) as partial:
+    ...     _ = (partial / "a.txt").write_text("a")
+    >>> [file.name for file in target.iterdir()]
+    ['a.txt']
+    """
+    target = Path(path)
+    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        yield partial
+        partial.chmod(0o755)  # mkdtemp makes it private
+        if target.exists():
+            shutil.rmtree(target)
+        partial.rename(target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
         raise
 
 

@@ -90,6 +90,9 @@ def test_splits(made):
     file.write_text(json.dumps({"a": {"test": ["v_wall", "v_graffiti"]}}))
     with pytest.raises(ValueError, match=r"1 sequences of split 'a' are missing.*v_graffiti"):
         patches.split("a", file)
+    file.write_text(json.dumps({"a": {"test": ["v_wall"], "train": ["v_bark"]}}))
+    with pytest.raises(ValueError, match=r"1 sequences of split 'a' are missing.*v_bark"):
+        patches.split("a", file)
     for text in ("[", "{}", '{"a": 3}', '{"a": {"test": [1]}}', '{"a": {"test": []}}'):
         file.write_text(text)
         with pytest.raises(ValueError, match=r"splits\.json: "):
@@ -113,3 +116,19 @@ def test_real_splits_and_strip(shared):
     assert len(splits["a"].train) == 76
     with pytest.raises(ValueError, match=r"e1\.png: this strip is missing"):
         len(HPatches(shared / "data" / "hpatches")["v_graffiti"])
+
+
+def test_a_sequence_half_written_is_none(tmp_path, rng, monkeypatch):
+    written = []
+
+    def full(extension, strip):
+        if len(written) == 9:
+            raise OSError("disk full")
+        written.append(strip)
+        return b"strip"
+
+    monkeypatch.setattr("mkdesc.datasets.hpatches.layout.encode_image", full)
+    with pytest.raises(OSError, match="disk full"):
+        write_sequence(tmp_path, "v_a", strips(rng))
+    with pytest.raises(ValueError, match="no sequences"):
+        HPatches(tmp_path)

@@ -1,7 +1,6 @@
 """Strips made from sequences: the same surface in every row, whole, and the same for a seed."""
 
 import json
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -17,7 +16,6 @@ from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import as_frames, frames_from_points
 from mkdesc.images.jitter import jitter_homographies
 
-SEQUENCES = Path(__file__).parents[3] / "shared" / "data" / "sequences"
 STRIPS = ["ref"] + [f"{level}{k}" for level in "eht" for k in range(1, 6)]
 
 
@@ -173,8 +171,8 @@ def test_thinning_keeps_the_first_of_those_that_overlap():
     assert thin(points[:0]).tolist() == []
 
 
-@pytest.mark.skipif(not SEQUENCES.is_dir(), reason="needs ../shared/data/sequences")
-def test_a_real_sequence(tmp_path):
-    strips = read_strips(make_sequence(SEQUENCES / "leuven", tmp_path, max_patches=60))
+def test_a_real_sequence(shared, tmp_path):
+    leuven = shared / "data" / "sequences" / "leuven"
+    strips = read_strips(make_sequence(leuven, tmp_path, max_patches=60))
     alike = (unit(strips["ref"]) * unit(strips["e1"])).sum(axis=1)
     assert np.median(alike) > 0.8

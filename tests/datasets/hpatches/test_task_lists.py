@@ -58,12 +58,13 @@ def test_drawn_queries(rng):
 
 def test_texture(tmp_path, rng):
     for name in ("i_a", "v_b"):
-        strip = np.full((3, 65, 65), 100, np.uint8)
+        strip = np.full((4, 65, 65), 100, np.uint8)
         strip[1] = rng.integers(0, 256, (65, 65))
-        strip[2, ::2] = 115  # deviates by 7.5
+        strip[2, ::2] = 119  # deviates by 9.5
+        strip[3, ::2] = 121  # and by 10.5
         write_sequence(tmp_path, name, dict.fromkeys(IMAGES, strip))
     found = textured_patches(HPatches(tmp_path), ("i_a", "v_b"))
-    assert [mask.tolist() for mask in found.values()] == [[False, True, False]] * 2
+    assert [mask.tolist() for mask in found.values()] == [[False, True, False, True]] * 2
 
 
 def test_what_was_written_is_read(tmp_path):
@@ -102,6 +103,9 @@ def test_bad_pairs(tmp_path):
     file = tmp_path / "verif_neg_inter_split-a.csv"
     file.write_text("s1,t1,idx1,s2,t2,idx2\nv_wall,0,39,i_dome,6,1\n")
     with pytest.raises(ValueError, match="expected an image from 0 to 5 in column t2, got 6"):
+        read_verification(tmp_path, "a", COUNTS)
+    file.write_text("s1,t1,idx1,s2,t2,idx2\nv_wall,-1,39,i_dome,5,1\n")
+    with pytest.raises(ValueError, match="expected an image from 0 to 5 in column t1, got -1"):
         read_verification(tmp_path, "a", COUNTS)
     file.write_text("s1,t1,idx1,s2,t2,idx2\nv_wall,0,39,i_dome,5,30\n")
     with pytest.raises(ValueError, match="column idx2, got 30"):

@@ -113,6 +113,13 @@ def test_which_pairs(made):
         Subset(folder).pairs()
 
 
+def test_the_pairs_to_test_on_are_a_hundred_thousand(tmp_path):
+    labels = np.arange(20) // 2
+    pairs = {count: draw_pairs(labels, count) for count in (4, 100_000, 100_002)}
+    write_subset(tmp_path / "a", np.zeros((20, 64, 64), np.uint8), labels, pairs=pairs)
+    assert len(Subset(tmp_path / "a").pairs().first) == 100_000
+
+
 def test_bad_interest(made):
     file = made[0] / "interest.txt"
     lines = file.read_text().splitlines()

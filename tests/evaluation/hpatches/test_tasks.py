@@ -1,8 +1,14 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
 
 from mkdesc.datasets.hpatches.layout import IMAGES, NOISES
 from mkdesc.datasets.hpatches.task_lists import RetrievalTask, draw_retrieval, draw_verification
@@ -263,3 +269,70 @@ def test_progress_is_told(described, lists):
     retrieval(described, lists, progress=lambda *news: told.append(news))
     asking = len(set(lists.queries[:, 0]))
     assert told == [("retrieval", done, asking) for done in range(1, asking + 1)]
+
+
+def test_verification_curves_against_scikit_learn(described, pairs):
+    curves = verification(described, pairs, curves=5000).curves["hard"]["inter"]
+    positive = -distances_of(described, pairs, pairs.positives, "h")
+    negative = -distances_of(described, pairs, pairs.inter, "h")
+    fpr, tpr, _ = roc_curve(
+        np.arange(1000) < 500, np.concatenate([positive, negative]), drop_intermediate=False
+    )
+    np.testing.assert_allclose(curves["fpr"], fpr)
+    np.testing.assert_allclose(curves["tpr"], tpr)
+    # The first fifth of the positives alone.
+    precision, recall, _ = precision_recall_curve(
+        np.arange(600) < 100, np.concatenate([positive[:100], negative])
+    )
+    np.testing.assert_allclose(curves["recall"], recall[-2::-1])
+    np.testing.assert_allclose(curves["precision"], precision[-2::-1])
+
+
+@pytest.mark.parametrize("row", [(0, 0, 60, 1, 1, 0), (0, 0, 59, 1, 1, 70)])
+def test_pairs_past_the_end_are_refused(described, pairs, row):
+    task = replace(pairs, inter=np.array([row], np.int32))
+    with pytest.raises(ValueError, match=r"task\.inter: a pair points past the end"):
+        verification(described, task)
+
+
+def test_matching_of_more_patches_than_a_block():
+    rng = np.random.default_rng(3)
+    reference = rng.normal(size=(2500, 3)).astype(np.float32)
+    made = {("v_a", image): reference for image in IMAGES}
+    order = rng.permutation(2500)
+    order[-300:] = np.arange(2200, 2500)[::-1]  # an even number at the end, none in its place
+    made["v_a", "h2"] = reference[order]
+    got = matching(made, ["v_a"])
+    assert got.detail["v_a"]["easy"]["success"] == [1] * 5
+    right = (order == np.arange(2500)).mean()
+    assert got.detail["v_a"]["hard"]["success"] == pytest.approx([1, right, 1, 1, 1])
+
+
+def test_retrieval_of_more_queries_than_a_block():
+    rng = np.random.default_rng(4)
+    made = {}
+    for name, count in (("i_a", 300), ("v_b", 40)):
+        true = rng.normal(size=(count, 4))
+        for image in IMAGES:
+            noise = LEVELS[image[0]] * rng.normal(size=true.shape)
+            made[name, image] = (true + noise).astype(np.float32)
+    queries = np.stack([np.zeros(300, int), np.arange(300)], axis=1)
+    distractors = np.stack([np.ones(40, int), np.arange(40)], axis=1)
+    task = RetrievalTask(("i_a", "v_b"), queries, distractors)
+    expected = slow_retrieval(made, task, (20, 45)).mean()
+    assert retrieval(made, task, (20, 45)).mean["ap"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("minus", ["ref", "e1"])
+@pytest.mark.parametrize("seed", range(5))  # sums of some round alike by chance
+def test_minus_zero_is_zero(minus, seed):
+    """Equal vectors are a tie, also where a zero has a sign."""
+    value = np.random.default_rng(seed).normal(size=238).astype(np.float32)
+    value[0] = 0
+    made = {(name, image): np.tile(value, (200, 1)) for name in ("i_a", "v_b") for image in IMAGES}
+    for (_, image), rows in made.items():
+        if image[0] == minus[0]:
+            rows[:, 0] = -0.0
+    task = draw_retrieval({name: np.ones(200, bool) for name in ("i_a", "v_b")})
+    got = retrieval(made, task, (50,))
+    assert got.detail["easy"]["50"]["ap"] == pytest.approx(0.1)

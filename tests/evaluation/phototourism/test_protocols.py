@@ -7,10 +7,8 @@ from sklearn.metrics import average_precision_score
 
 import mkdesc
 from mkdesc.datasets.phototourism.layout import Pairs, Subset
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.phototourism.writing import draw_pairs
 from mkdesc.evaluation.phototourism.protocols import (
-    describe_subset,
-    evaluate_pairs,
     evaluate_revisited,
     score_pairs,
 )
@@ -77,28 +75,6 @@ def test_constant_and_bad_descriptors(rng):
         score_pairs(np.where(np.arange(400)[:, None] == 3, np.nan, np.ones((400, 8))), pairs)
 
 
-def test_callable_describes_only_what_is_needed(tmp_path, rng):
-    patches = rng.integers(0, 256, (600, 64, 64), np.uint8)
-    labels = np.arange(600) // 2
-    pairs = np.array([(0, 1), (2, 4), (598, 599), (1, 599)])
-    write_subset(tmp_path / "set", patches, labels, pairs={4: pairs})
-    subset = Subset(tmp_path / "set")
-    seen = []
-
-    def describe(block):
-        seen.append(len(block))
-        return block.reshape(len(block), -1)[:, :32]
-
-    got = evaluate_pairs(subset, describe)
-    assert sum(seen) == 6
-    assert got == evaluate_pairs(subset, patches.reshape(600, -1)[:, :32])
-    assert describe_subset(subset, describe).shape == (600, 32)
-    with pytest.raises(ValueError, match=r"expected shape \(600, D\), got \(4, 2\)"):
-        evaluate_pairs(subset, np.zeros((4, 2)))
-    with pytest.raises(ValueError, match=r"descriptors of patches 0\.\.599: expected shape"):
-        evaluate_pairs(subset, lambda block: np.zeros((1, 2)))
-
-
 @pytest.mark.parametrize("public_code", [False, True])
 def test_revisited_within_images(rng, public_code):
     points = rng.integers(0, 60, 300)
@@ -152,9 +128,9 @@ def test_revisited_of_degenerate_descriptors(rng):
 
 def test_real_subset(shared):
     subset = Subset(shared / "data" / "phototourism" / "castle")
-    scores = evaluate_pairs(subset, mkdesc.MKD().transform, 1000)
-    assert scores.fpr95 < 0.2
+    described = np.concatenate([mkdesc.MKD().transform(block) for _, block in subset.blocks()])
+    assert score_pairs(described, subset.pairs(1000)).fpr95 < 0.2
     points, images = subset.labels(), subset.interest().image
-    revisited = evaluate_revisited(describe_subset(subset, mkdesc.MKD().transform), points, images)
+    revisited = evaluate_revisited(described, points, images)
     assert revisited.positives == "across"
     assert 0.5 < revisited.mean_ap < 1

@@ -27,11 +27,8 @@ that no detector makes.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +36,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.files import atomic_folder
+from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import as_frames, frames_from_points, inside, points_from_keypoints
 from mkdesc.images.jitter import (
@@ -49,12 +48,11 @@ from mkdesc.images.jitter import (
     jitter_homographies,
 )
 from mkdesc.images.keypoints import detect_keypoints
-from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.reading import read_gray
+from mkdesc.images.writing import encode_image
 
-__all__ = ["NOISE", "SIDE", "make_sequence", "read_homography", "read_sequence", "thin"]
+__all__ = ["SIDE", "make_sequence", "read_homography", "read_sequence", "thin"]
 
-#: Letters of the strips and the levels of jitter they stand for.
-NOISE = {"e": "easy", "h": "hard", "t": "tough"}
 #: Images of a sequence besides the reference.
 TARGETS = 5
 #: Side of the square in units of sigma. HPatches magnifies the detected scale by 5; its genuine
@@ -72,6 +70,7 @@ def read_homography(path: str | Path) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "H_1_2"
     >>> _ = file.write_text("2 0 6  0 2 8  0 0 2")
     >>> read_homography(file).tolist()
@@ -202,7 +201,9 @@ def make_sequence(
     --------
     Six times the same picture:
 
-    >>> cv2, folder = opencv(), Path(tempfile.mkdtemp())
+    >>> import tempfile
+    >>> import cv2
+    >>> folder = Path(tempfile.mkdtemp())
     >>> noise = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
     >>> for k in range(1, 7):
     ...     _ = cv2.imwrite(str(folder / f"{k}.png"), cv2.GaussianBlur(noise, (0, 0), 2))
@@ -226,12 +227,13 @@ def make_sequence(
     rng = np.random.default_rng([seed, zlib.crc32(target.name.encode())])
     drawn, cut = {}, {"ref": (images[0], frames)}
     fits = inside(frames, images[0].shape)
-    for letter, level in NOISE.items():
+    for level in NOISES:
         for k, (image, homography) in enumerate(zip(images[1:], homographies, strict=True), 1):
-            jitter = drawn[f"{letter}{k}"] = draw_jitter(len(frames), level, rng)
+            strip = image_name(level, k)
+            jitter = drawn[strip] = draw_jitter(len(frames), level, rng)
             moved = homography @ frames @ jitter_homographies(jitter)
             fits &= inside(moved, image.shape)
-            cut[f"{letter}{k}"] = image, moved
+            cut[strip] = image, moved
     chosen = np.flatnonzero(fits)
     chosen = chosen[thin(points[chosen], overlap, side)]
     chosen = chosen[: min(max_patches or MOST_PATCHES, MOST_PATCHES)]
@@ -249,16 +251,16 @@ def make_sequence(
         "min_sigma": min_sigma,
         "overlap": overlap,
         "detector": detector if isinstance(detector, str) else type(detector).__name__,
-        "jitter": {
-            level: asdict(replace(LEVELS[level], perspective=0)) for level in NOISE.values()
-        },
+        "jitter": {level: asdict(replace(LEVELS[level], perspective=0)) for level in NOISES},
         "scales_per_side": SCALES_PER_SIDE,
         "homographies": [matrix.tolist() for matrix in homographies],
     }
-    with _whole_folder(target) as partial:
+    root.mkdir(parents=True, exist_ok=True)
+    with atomic_folder(target) as partial:
         for strip, (image, where) in cut.items():
             patches = cut_patches(image, where[chosen], patch_size, n_threads=n_threads)
-            _write_strip(partial / f"{strip}.png", patches)
+            png = encode_image(".png", patches.reshape(-1, patch_size))
+            (partial / f"{strip}.png").write_bytes(png)
         responses = [keypoint.response for keypoint in keypoints]
         table = np.column_stack([points, responses])[chosen]
         _write_table(partial / "ref.keypoints.csv", "x,y,sigma,angle,response", table)
@@ -267,29 +269,6 @@ def make_sequence(
             _write_table(partial / f"{strip}.jitter.csv", ",".join(_DRAWN), rows)
         (partial / "sequence.json").write_text(json.dumps(settings, indent=1) + "\n")
     return target
-
-
-@contextmanager
-def _whole_folder(target: Path) -> Iterator[Path]:
-    """A temporary folder that becomes ``target`` if all goes well, and is removed if not."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        yield partial
-        partial.chmod(0o755)  # mkdtemp makes it private
-        if target.exists():
-            shutil.rmtree(target)
-        partial.rename(target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-
-
-def _write_strip(path: Path, patches: NDArray[np.uint8]) -> None:
-    done, data = opencv().imencode(".png", patches.reshape(-1, patches.shape[-1]))
-    if not done:
-        raise OSError(f"{path}: OpenCV could not write this strip of {len(patches)} patches")
-    path.write_bytes(data.tobytes())
 
 
 def _write_table(path: Path, header: str, rows: NDArray[np.float64]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.files import atomic_folder
 from mkdesc.datasets.phototourism.layout import PATCH_SIZE, PER_SIDE, Interest
 from mkdesc.images.writing import encode_image
 from mkdesc.kernels.patches import as_patches
@@ -43,6 +42,7 @@ def write_subset(
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "flat"
     >>> write_subset(folder, np.zeros((300, 64, 64), np.uint8), np.arange(300))
     >>> sorted(file.name for file in folder.iterdir())
@@ -63,8 +63,7 @@ def write_subset(
         texts["interest.txt"] = _interest_text(interest, len(points))
     for count, table in (pairs or {}).items():
         texts[f"m50_{count}_{count}_0.txt"] = _pairs_text(count, np.asarray(table), points)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
+    with atomic_folder(target) as partial:
         for name, text in texts.items():
             (partial / name).write_text(text)
         written = 0
@@ -73,11 +72,6 @@ def write_subset(
             (partial / f"patches{number:04}.bmp").write_bytes(_sheet_image(sheet))
         if written != len(points):
             raise ValueError(f"labels: expected one per patch ({written}), got {len(points)}")
-        partial.chmod(0o755)  # mkdtemp makes it private
-        partial.rename(target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _as_sheets(patches: ArrayLike | Iterable[ArrayLike]) -> Iterator[NDArray[np.uint8]]:

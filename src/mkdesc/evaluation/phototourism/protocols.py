@@ -1,13 +1,12 @@
 """The two protocols on Phototourism subsets: FPR95 of pairs, and "UBC Phototour Revisited".
 
 FPR95 (Brown, Hua, Winder 2011): pairs of patches by descriptor distance, see
-:func:`evaluate_pairs`. Revisited (Mishkin 2020): Lowe's ratio as the score of a match, average
+:func:`score_pairs`. Revisited (Mishkin 2020): Lowe's ratio as the score of a match, average
 precision image by image, see :func:`evaluate_revisited`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -15,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.datasets.phototourism.layout import Pairs, Subset
+from mkdesc.datasets.phototourism.layout import Pairs
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import average_precision, fpr95, roc_auc
@@ -23,13 +22,10 @@ from mkdesc.measures.ranking import average_precision, fpr95, roc_auc
 __all__ = [
     "PairScores",
     "RevisitedScores",
-    "describe_subset",
-    "evaluate_pairs",
     "evaluate_revisited",
     "score_pairs",
 ]
 
-Describe = Callable[[NDArray[np.uint8]], ArrayLike]
 Where = Literal["within", "across"]
 
 #: Images with more patches than this have their negatives mined by the public code.
@@ -71,30 +67,6 @@ class RevisitedScores:
     positives: Where
 
 
-def describe_subset(
-    subset: Subset, describe: Describe, which: NDArray[np.integer] | None = None
-) -> NDArray[np.float32]:
-    """Descriptors of a subset's patches, (N, D), streamed through ``describe``.
-
-    Parameters
-    ----------
-    subset
-        The patches.
-    describe
-        Takes uint8 patches (n, 64, 64), returns descriptors (n, D).
-    which
-        Indices of the patches that matter, or None for all; rows of the others are 0.
-    """
-    out: NDArray[np.float32] | None = None
-    for indices, patches in subset.blocks(which):
-        name = f"descriptors of patches {indices[0]}..{indices[-1]}"
-        described = as_descriptors(describe(patches), len(patches), name)
-        if out is None:
-            out = np.zeros((len(subset), described.shape[1]), np.float32)
-        out[indices] = described
-    return np.zeros((len(subset), 0), np.float32) if out is None else out
-
-
 def score_pairs(descriptors: ArrayLike, pairs: Pairs) -> PairScores:
     """FPR95 and the like of pairs of descriptors, by Euclidean distance.
 
@@ -120,28 +92,6 @@ def score_pairs(descriptors: ArrayLike, pairs: Pairs) -> PairScores:
         roc_auc(similarity, pairs.matching),
         len(similarity),
     )
-
-
-def evaluate_pairs(
-    subset: Subset, descriptors: ArrayLike | Describe, count: int | None = None
-) -> PairScores:
-    """FPR95 on the pairs of a subset: the protocol of the paper's Table 1.
-
-    Parameters
-    ----------
-    subset
-        Where the pairs (and, for a callable, the patches) are.
-    descriptors
-        (N, D), one per patch of the subset, or a callable that describes patches (n, 64, 64);
-        then only those that occur in the pairs are described.
-    count
-        Which file of pairs, ``m50_{count}_{count}_0.txt``; by default the one to test on.
-    """
-    pairs = subset.pairs(count)
-    if callable(descriptors):
-        which = np.concatenate([pairs.first, pairs.second])
-        descriptors = describe_subset(subset, descriptors, which)
-    return score_pairs(as_descriptors(descriptors, len(subset)), pairs)
 
 
 def evaluate_revisited(
