@@ -46,7 +46,7 @@ def command(
     from mkdesc.features.folder import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
-    with resumable(), told("images", "describing") as tell:
+    with resumable(), told("images") as tell:
         found = extract_to(images, output, settings, kind, tell, max_pixels)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)

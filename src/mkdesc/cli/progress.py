@@ -59,7 +59,7 @@ def progress(unit: str) -> Progress:
 
 
 @contextmanager
-def told(unit: str, first: str, keep: bool = False) -> Iterator[Tell]:
+def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
     """A callback that long work tells how far it is, shown as a progress bar.
 
     Parameters
@@ -67,12 +67,12 @@ def told(unit: str, first: str, keep: bool = False) -> Iterator[Tell]:
     unit
         What is counted.
     first
-        What is being done at first.
+        What is being done before any news; None: nothing to be shown.
     keep
         Whether what is done stays on the screen; otherwise there is one line at a time.
     """
     with progress(unit) as bar:
-        lines = {first: bar.add_task(first, total=None)}
+        lines = {} if first is None else {first: bar.add_task(first, total=None)}
 
         def tell(what: str, done: int, total: int) -> None:
             if what not in lines:
