@@ -135,7 +135,7 @@ def test_nothing_to_match():
         ((np.ones((2, 3)), np.ones((2, 4))), {}, "a and b: expected the same dimensions"),
         ((np.ones(3), np.ones((2, 3))), {}, "a: expected shape"),
         ((np.ones((2, 0)), np.ones((2, 0))), {}, "a: expected at least one dimension"),
-        ((np.ones((2, 3)), np.full((2, 3), "1")), {}, "b: expected numbers"),
+        ((np.ones((2, 3)), np.full((2, 3), "1")), {}, "b: expected real numbers"),
         ((np.full((2, 3), 3e38), np.full((2, 3), -3e38)), {}, "expected distances that fit"),
         ((np.ones((2, 3)), np.ones((2, 3))), {"ratio": np.nan}, "ratio: expected"),
         ((np.ones((2, 3)), np.full((2, 3), np.nan)), {}, r"b\[0\] has NaN"),
