@@ -149,7 +149,7 @@ def test_learn_from_labelled_patches(tmp_path, labelled, patches):
     ("arguments", "message"),
     [
         (["photos", "nowhere", "-o", "m.safetensors"], "error: nowhere does not exist"),
-        (["photos", ".", "-o", "m.safetensors"], "error: .: no photographs"),
+        (["photos", ".", "-o", "m.safetensors"], "error: .: no images"),
         (["photos", ".", "-o", "m.pkl"], "error: --output: expected a name ending in .safe"),
         (["patches", "train.npz", "-o", "m.safetensors", "--method", "zca"], "error: method: exp"),
         (["patches", "train.npz", "-o", "no/m.safetensors"], "error: --output: the folder no"),

@@ -1,7 +1,10 @@
 """``mkdesc match``, ``features`` and ``sfm`` as a user meets them."""
 
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import cv2
 import numpy as np
@@ -95,6 +98,32 @@ def test_features_go_on_past_bad_files_and_resume(folder, kind, out):
     done = run("features", "a.png", *arguments[:-1], "60", cwd=folder)
     assert done.returncode == 2
     assert "other settings (max_keypoints 50 instead of 60)" in done.stderr
+
+
+def test_ctrl_c_loses_nothing(folder):
+    pytest.importorskip("h5py")
+    (folder / "in").mkdir()
+    for index in range(200):
+        shutil.copy(folder / "a.png", folder / "in" / f"{index:03d}.png")
+    arguments = ["features", "in", "-o", "f.h5", "--keypoints", "50"]
+    command = [sys.executable, "-m", "mkdesc", *arguments]
+    child = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    while len(list(folder.glob("f.h5.parts/*.npz"))) < 3 and child.poll() is None:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert errors.strip().endswith("interrupted; the same command goes on from here")
+    described = set(folder.glob("f.h5.parts/*.npz"))
+    assert 3 <= len(described) < 200
+    assert not (folder / "f.h5").exists()
+    for file in (folder / "in").iterdir():
+        if folder / "f.h5.parts" / f"{file.name}.npz" not in described:
+            file.unlink()
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"f.h5: {len(described)} of {len(described)} images" in done.stderr
+    assert not (folder / "f.h5.parts").exists()
 
 
 def test_sfm_says_why_there_is_no_model(folder):

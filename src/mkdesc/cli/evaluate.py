@@ -81,7 +81,7 @@ def _phototourism(
     output: Output = None,
 ) -> None:
     """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
-    with told("items") as tell:
+    with told("items", "reading") as tell:
         results = run_phototourism(
             root, split_list(descriptors), split_list(subsets), protocol, public_code, output, tell
         )
@@ -116,7 +116,7 @@ def _hpatches(
     output: Output = None,
 ) -> None:
     """Verification, matching and retrieval, in all and by level of noise."""
-    with told("items") as tell:
+    with told("items", "reading") as tell:
         results = run_hpatches(
             root,
             split_list(descriptors),
@@ -141,7 +141,7 @@ def _speed(
     rounds: Annotated[int, typer.Option(help="How often each is measured.")] = 7,
 ) -> None:
     """Patches per second, all in turns, and the bytes of a descriptor."""
-    with told("items") as tell:
+    with told("items", "reading") as tell:
         chosen = split_list(descriptors) or default_descriptors()
         results = run_speed(chosen, size, count, rounds, tell)
     _report(results, None)

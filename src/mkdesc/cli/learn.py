@@ -60,7 +60,7 @@ def _learn(
     mkd.fit()
     whitening.check()
     warm_up(mkd)
-    with told(unit) as tell:
+    with told(unit, "learning") as tell:
         learned = run(mkd, whitening, tell)
     learned.save(output)
     for line in learned.report.lines():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -59,18 +59,27 @@ def progress(unit: str) -> Progress:
 
 
 @contextmanager
-def told(unit: str) -> Iterator[Tell]:
-    """A callback whose news are shown as one line, for whatever is being done."""
+def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
+    """A callback that long work tells how far it is, shown as a progress bar.
+
+    Parameters
+    ----------
+    unit
+        What is counted.
+    first
+        What is being done before any news; None: nothing to be shown.
+    keep
+        Whether what is done stays on the screen; otherwise there is one line at a time.
+    """
     with progress(unit) as bar:
-        task = bar.add_task("", total=None)
-        shown = ""
+        lines = {} if first is None else {first: bar.add_task(first, total=None)}
 
         def tell(what: str, done: int, total: int) -> None:
-            nonlocal shown
-            if what != shown:
-                bar.reset(task, description=what, total=total or None)
-                shown = what
-            bar.update(task, completed=done, total=total or None)
+            if what not in lines:
+                while lines and not keep:
+                    bar.remove_task(lines.popitem()[1])
+                lines[what] = bar.add_task(what, total=None)
+            bar.update(lines[what], completed=done, total=total or None)
 
         yield tell
 
@@ -88,4 +97,4 @@ def resumable() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         console.print("interrupted; the same command goes on from here")
-        raise typer.Exit(130) from None
+        sys.exit(130)  # not typer's Exit, which reads as work that left nothing behind

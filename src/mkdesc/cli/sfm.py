@@ -51,7 +51,7 @@ def command(
         camera_model=camera_model,
         refine_centres=refine_centres,
     )
-    with resumable(), told("items") as tell:
+    with resumable(), told("items", keep=True) as tell:
         report = reconstruct(images, output, how, pairs, tell, max_pixels)
     for line in report.lines():
         console.print(line, soft_wrap=True)

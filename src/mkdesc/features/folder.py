@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.threads import checked_threads, in_order
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
@@ -193,12 +193,13 @@ def extract_features(
         _save(features_path(target, name), found)
         return None
 
+    tell = progress or nobody
+    tell("describing", len(kept), len(images))
     bad: dict[str, str] = {}
     for index, reason in enumerate(in_order(make, len(names), threads)):
         if reason is not None:
             bad[names[index]] = reason
-        if progress is not None:
-            progress("describing", len(kept) + index + 1, len(images))
+        tell("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
