@@ -91,13 +91,13 @@ class Affine:
 
     @property
     def constant(self) -> Single:
-        """What is added to ``x @ matrix``, (d,)."""
+        """What is added to ``x @ matrix``, (d,), for those who compute it that way."""
         centre = self.centre.astype(np.float64) @ self.matrix.astype(np.float64)
         return (self.offset - centre).astype(np.float32)
 
     def apply(self, x: Single) -> Single:
         """Map (N, D) to (N, d)."""
-        return x @ self.matrix + self.constant
+        return (x - self.centre) @ self.matrix + self.offset
 
 
 _NOTHING: Single = np.zeros(0, np.float32)
