@@ -258,10 +258,10 @@ def save(path, parametrization="x(4,1)*theta(8,2)", patch_size=64):
     mkd = mkdesc.MKD(parametrization, patch_size)
     dims = mkdesc.as_parametrization(parametrization).dims
     matrix = np.random.default_rng(0).normal(size=(dims, 3)).astype(np.float32)
-    mkd.whitening = mkdesc.Whitening("pca", dims=3)
-    mkd.whitening.head_ = linear_head(matrix[:, 0].copy(), matrix, square_root=True)
+    head = linear_head(matrix[:, 0].copy(), matrix, square_root=True)
+    mkd.whitening = mkdesc.Whitening.of_head(head, method="pca", dims=3)
     mkdesc.save_model(mkd, path)
-    return mkd.whitening.head_
+    return head
 
 
 def test_model(client, tmp_path):

@@ -97,7 +97,8 @@ class Affine:
 
     def apply(self, x: Single) -> Single:
         """Map (N, D) to (N, d)."""
-        return (x - self.centre) @ self.matrix + self.offset
+        centred: Single = x - self.centre
+        return centred @ self.matrix + self.offset
 
 
 _NOTHING: Single = np.zeros(0, np.float32)

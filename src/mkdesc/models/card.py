@@ -111,11 +111,6 @@ class Card:
             numbers = preparation_numbers(self.parametrization)
             object.__setattr__(self, "preparation", numbers)
 
-    @property
-    def side(self) -> float | None:
-        """The side in sigma that the model is best used at; None: unknown."""
-        return None
-
     def to_json(self) -> str:
         """The card as JSON text."""
         return json.dumps(asdict(self), sort_keys=True, allow_nan=False)
@@ -139,7 +134,7 @@ class Card:
             for key in sorted({*theirs, *ours}):
                 if theirs.get(key) != ours.get(key):
                     raise ValueError(
-                        f"its {name} has {key} = {theirs.get(key)!r}; this version has "
+                        f"its {name}: {key} is {theirs.get(key)!r}; this version has "
                         f"{ours.get(key)!r}"
                     )
         return card

@@ -107,6 +107,7 @@ def load_model(
 
     Examples
     --------
+    >>> import numpy as np
     >>> mkd = load_model("default")
     >>> mkd.patch_size, mkd.transform(np.zeros((2, 64, 64), np.uint8)).shape
     (64, (2, 128))
