@@ -30,14 +30,15 @@ MODELS := src/mkdesc/models
 WHITENINGS := src/mkdesc/visual/whitenings
 LEARN = $(BIN)/mkdesc learn photos $(PHOTOS)
 models: .venv/installed-images
-	$(LEARN) -o $(MODELS)/default.safetensors
-	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64
-	$(LEARN) -o $(MODELS)/polar.safetensors --parametrization polar
-	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32
-	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4
-	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64
+	$(LEARN) -o $(MODELS)/default.safetensors --use-side 24
+	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64 --use-side 24
+	$(LEARN) -o $(MODELS)/polar.safetensors --parametrization polar --use-side 24
+	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32 --use-side 24
+	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4 --use-side 20
+	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64 \
+		--use-side 20
 	$(LEARN) -o $(MODELS)/photo.safetensors --parametrization extended-24 --ridge 1e-4 \
-		--patch-size 24 --side 24 --keypoints 1000
+		--patch-size 24 --side 24 --use-side 20 --keypoints 1000
 	$(LEARN) -o $(WHITENINGS)/polar-pca.safetensors --parametrization polar --method pca --power 1
 	$(LEARN) -o $(WHITENINGS)/polar-lw.safetensors --parametrization polar --method lw --power 1
 	$(LEARN) -o $(WHITENINGS)/cartesian-lw.safetensors --parametrization cartesian --method lw --power 1

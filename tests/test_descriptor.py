@@ -12,7 +12,8 @@ from sklearn.utils import estimator_checks
 import mkdesc
 from mkdesc import MKD
 from mkdesc.descriptor import CHUNK
-from mkdesc.heads.whitening import Whitening
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+from mkdesc.heads.whitening import Whitening, linear_head
 from mkdesc.models import load_model
 
 
@@ -153,6 +154,46 @@ def test_whitening_is_the_same_in_both_backends(rng, method, power):
     )
 
 
+@pytest.fixture
+def head(rng):
+    """A hidden layer beside a projection."""
+    both = Affine(rng.normal(size=(63, 30)), rng.normal(size=63) / 9, rng.normal(size=30) / 9)
+    down = Affine(rng.normal(size=(30, 10)), offset=rng.normal(size=10))
+    return Head((Power(0.75), L2(), both, Relu(12), down, L2()))
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_heads_with_a_hidden_layer(rng, head, backend):
+    """Compared to the same by hand, in double precision."""
+    patches = rng.integers(0, 256, (300, 8, 8), np.uint8)
+    x = MKD("cartesian", 8, backend="reference").transform(patches).astype(float)
+    x = np.sign(x) * np.abs(x) ** 0.75
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    _, _, both, _, down, _ = head.stages
+    y = (x - both.centre) @ both.matrix.astype(float) + both.offset
+    y[:, 12:] = np.maximum(y[:, 12:], 0)
+    z = y @ down.matrix.astype(float) + down.offset
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    mkd = MKD("cartesian", 8, head=head, backend=backend)
+    np.testing.assert_allclose(mkd.transform(patches), z, atol=1e-4)
+    for copy in (clone(mkd), pickle.loads(pickle.dumps(mkd))):
+        np.testing.assert_array_equal(copy.transform(patches), mkd.transform(patches))
+    assert repr(mkd.head) in repr(mkd)
+    assert mkd.effective_head() is head
+    assert mkd.set_params(head=None).transform(patches).shape == (300, 63)
+    with pytest.raises(ValueError, match=r"head: learned on 63 numbers, .* has 175"):
+        MKD("polar", 8, head=head).transform(patches)
+
+
+def test_a_changed_whitening_is_not_used_as_it_was(rng):
+    patches = rng.integers(0, 256, (400, 8, 8), np.uint8)
+    raw = MKD("cartesian", 8).transform(patches)
+    mkd = MKD("cartesian", 8, Whitening("pcawt", 20).fit(raw))
+    assert mkd.set_params(whitening__dims=4).transform(patches).shape == (400, 4)
+    with pytest.raises(ValueError, match=r"power: expected statistics of 0\.5, got .* with 1"):
+        mkd.set_params(whitening__power=0.5).transform(patches)
+
+
 def test_whitening_of_another_descriptor_is_refused(whitening, patches):
     with pytest.raises(ValueError, match="learned on 238 numbers, but the descriptor has 175"):
         MKD("polar", 16, whitening).transform(patches)
@@ -165,7 +206,18 @@ def test_whitening_of_another_descriptor_is_refused(whitening, patches):
         ({"patch_size": 16.5}, "patch_size"),
         ({"backend": "gpu"}, "backend: expected one of cpu, reference, got 'gpu'"),
         ({"n_threads": 0}, "n_threads: expected an integer >= 1"),
-        ({"output": "int4"}, "output: expected one of float32, int8, got 'int4'"),
+        ({"output": "int4"}, "output: expected one of float32, int8, uint8, got 'int4'"),
+        ({"output": ["int8"]}, "output: expected one of float32, int8, uint8, got"),
+        ({"head": "default"}, "head: expected a Head or None, got 'default'"),
+        ({"head": Whitening()}, "head: expected a Head or None, got Whitening"),
+        (
+            {"head": linear_head(np.zeros(2), np.eye(2)), "whitening": Whitening()},
+            "head and whitening: expected one of them, got both",
+        ),
+        (
+            {"parametrization": "extended", "patch_size": 40},
+            "patch_size: the preparation 'standard' takes multiples of 32 px, got 40",
+        ),
         ({"whitening": 3}, "whitening: expected a Whitening or None"),
         ({"parametrization": "spiral"}, "cannot read 'spiral'"),
     ],
@@ -229,13 +281,28 @@ def test_int8_keeps_what_matters(shared):
     assert mkd.transform(np.empty((0, 64, 64))).shape == (0, 128)
 
 
+def test_bytes_by_their_definition(rng):
+    patches = rng.integers(0, 256, (20, 8, 8), np.uint8)
+    floats = MKD("cartesian", 8).transform(patches).astype(float)
+    for output, scale, zero, low, high in (
+        ("int8", 254, 0, -127, 127),
+        ("uint8", 256, 128, 0, 255),
+    ):
+        found = MKD("cartesian", 8, output=output).transform(patches)
+        assert found.dtype == output
+        expected = np.clip(floats * scale + zero, low, high)
+        assert np.abs(found - expected).max() < 0.5 + 1e-4
+
+
 @pytest.mark.parametrize("size", [32, 96])
 def test_what_is_reduced_to_one_size_takes_all_multiples_of_it(rng, size):
     patches = rng.integers(0, 256, (4, size, size), np.uint8)
     expected = MKD("extended", patch_size=size).transform(patches)
     np.testing.assert_array_equal(MKD("extended").transform(patches), expected)
     np.testing.assert_array_equal(MKD("extended", resize=True).transform(patches), expected)
-    with pytest.raises(ValueError, match="expected 64 x 64 px"):
+    with pytest.raises(
+        ValueError, match=r"64 px \(patch_size\) or another multiple of 32 px, got"
+    ):
         MKD("extended").transform(patches[:, 1:, 1:])
     with pytest.raises(ValueError, match="expected 64 x 64 px"):
         MKD().transform(patches)

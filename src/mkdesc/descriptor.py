@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.threads import checked_threads
 from mkdesc.compute.backends import BACKENDS, load_backend
+from mkdesc.heads.head import Head
 from mkdesc.heads.quantise import OUTPUTS, quantise
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
@@ -38,19 +39,24 @@ class MKD(Estimator):
         ``"polar"``, ``"x(1,1)*y(1,1)*theta(8,3)"``, or a
         :class:`~mkdesc.kernels.parametrization.Parametrization`.
     patch_size
-        Side W of the patches in pixels, at least 8.
+        Side W of the patches in pixels, at least 8. Kernels whose preparation reduces patches to
+        one side (``"extended"``: 32 px) take every multiple of that side as it is, and
+        ``patch_size`` must be one; all others take ``patch_size`` alone.
     whitening
         What is applied to the raw descriptors, a fitted :class:`~mkdesc.Whitening`;
-        None: nothing.
+        None: nothing, or ``head``.
     resize
-        Whether patches of another size are resampled to ``patch_size`` or refused.
+        Whether patches of a size that is not taken are resampled to ``patch_size`` or refused.
     backend
         ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy.
     n_threads
         Number of threads; None: one per core.
     output
-        ``"float32"``, or ``"int8"``: a quarter of the memory, the numbers times 254, rounded, and
-        limited to -127 .. 127. Their order by dot product or distance stays nearly the same.
+        ``"float32"``, or a quarter of the memory: ``"int8"``, the numbers times 254, rounded, and
+        limited to -127 .. 127, whose order by dot product or distance stays nearly the same; or
+        ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
+    head
+        Instead of a whitening, a :class:`~mkdesc.heads.head.Head` of any stages.
 
     Notes
     -----
@@ -81,6 +87,7 @@ class MKD(Estimator):
         backend: str = "cpu",
         n_threads: int | None = None,
         output: str = "float32",
+        head: Head | None = None,
     ) -> None:
         self.parametrization = parametrization
         self.patch_size = patch_size
@@ -89,6 +96,7 @@ class MKD(Estimator):
         self.backend = backend
         self.n_threads = n_threads
         self.output = output
+        self.head = head
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -102,9 +110,32 @@ class MKD(Estimator):
             )
         if self.whitening is not None and not isinstance(self.whitening, Whitening):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
-        if self.output not in OUTPUTS:
+        if self.head is not None and not isinstance(self.head, Head):
+            raise ValueError(f"head: expected a Head or None, got {self.head!r}")
+        if self.head is not None and self.whitening is not None:
+            raise ValueError("head and whitening: expected one of them, got both")
+        if not isinstance(self.output, str) or self.output not in OUTPUTS:
             raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {self.output!r}")
-        return as_parametrization(self.parametrization), checked_threads(self.n_threads)
+        parametrization = as_parametrization(self.parametrization)
+        parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
+        return parametrization, checked_threads(self.n_threads)
+
+    def effective_head(self) -> Head | None:
+        """What raw descriptors go through: ``head``, or what the whitening has learned.
+
+        None if there is neither; an error if it takes other than these raw descriptors.
+
+        >>> print(MKD("polar").effective_head())
+        None
+        """
+        parametrization, _ = self._checked()
+        head = self.head if self.whitening is None else self.whitening.learned()
+        if head is not None and head.dims_in != parametrization.dims:
+            raise ValueError(
+                f"{'head' if self.whitening is None else 'whitening'}: learned on {head.dims_in} "
+                f"numbers, but the descriptor has {parametrization.dims}"
+            )
+        return head
 
     def fit(self, X: ArrayLike | None = None, y: object = None) -> Self:
         """Check the parameters; there is nothing to learn."""
@@ -124,8 +155,8 @@ class MKD(Estimator):
 
         Returns
         -------
-        ndarray of shape (N, D), float32 or int8
-            Unit vectors, one per patch; int8: times 254.
+        ndarray of shape (N, D), float32, int8 or uint8
+            Unit vectors, one per patch, or bytes that stand for them (``output``).
         """
         parametrization, threads = self._checked()
         patches = as_patches(X)
@@ -133,13 +164,12 @@ class MKD(Estimator):
         side = parametrization.preparation.side  # to which all multiples of it are reduced
         fits = patches.shape[-1] == size or (side is not None and patches.shape[-1] % side == 0)
         if not fits and not self.resize:
+            others = "" if side is None else f" or another multiple of {side} px"
             raise ValueError(
-                f"patches: expected {size} x {size} px (patch_size), got {patches.shape[-1]} x "
-                f"{patches.shape[-1]}; resize=True (--resize) resamples them"
+                f"patches: expected {size} x {size} px (patch_size){others}, got "
+                f"{patches.shape[-1]} x {patches.shape[-1]}; resize=True (--resize) resamples them"
             )
-        head = None
-        if self.whitening is not None:
-            head = self.whitening.learned(parametrization.dims)
+        head = self.effective_head()
         compute = load_backend(self.backend)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
@@ -164,7 +194,7 @@ class MKD(Estimator):
         return True
 
     def __sklearn_clone__(self) -> MKD:
-        # The whitening is what a model is made of, not something that fit would learn again.
+        # Whitening and head are what a model is made of, not something that fit would learn again.
         return type(self)(**deepcopy(self.get_params(deep=False)))
 
     def __sklearn_tags__(self) -> Tags:

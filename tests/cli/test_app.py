@@ -115,7 +115,11 @@ def test_models():
     listed = run("models").stdout
     assert all(name in listed for name in mkdesc.bundled_models())
     shown = run("models", "show", "default").stdout
-    assert "gda, 128 dimensions" in shown
+    lines = dict(line.split("  ", 1) for line in shown.splitlines())
+    facts = {name.strip(): value.strip() for name, value in lines.items()}
+    assert facts["head"] == "power 0.75, l2, 238 -> 128, l2"
+    assert facts["whitening"] == "gda"
+    assert facts["side"] == "24 sigma"
     assert "plain photographs" in shown
     missing = run("models", "show", "nothing")
     assert missing.returncode == 2
@@ -180,7 +184,14 @@ def test_learn_as_another_model_was_learned(tmp_path, rng):
         assert getattr(mine, name) == getattr(photo, name)
     assert mine.params == photo.params
     assert mine.learned_from["side"] == photo.learned_from["side"] == 24
+    assert mine.side == photo.side == 20
     assert mine.dims == 16  # what is given counts
+    done = run("learn", "photos", tmp_path, "-o", out, "--like", "photo", *few, "--side", "16")
+    assert done.returncode == 0, done.stderr
+    assert read_card(out).side == read_card(out).learned_from["side"] == 16
+    done = run("learn", "photos", tmp_path, "-o", out, "--like", "photo", *few, "--use-side", "18")
+    assert done.returncode == 0, done.stderr
+    assert (read_card(out).side, read_card(out).learned_from["side"]) == (18, 24)
 
 
 def test_only_models_of_photographs_can_be_followed(tmp_path, labelled):

@@ -16,6 +16,7 @@ import pytest
 import mkdesc
 from mkdesc.explorer import server, uploads
 from mkdesc.explorer.server import create_app, is_loopback, open_socket
+from mkdesc.heads.head import L2, Affine, Head, Relu
 from mkdesc.heads.whitening import linear_head
 
 
@@ -258,10 +259,10 @@ def save(path, parametrization="x(4,1)*theta(8,2)", patch_size=64):
     mkd = mkdesc.MKD(parametrization, patch_size)
     dims = mkdesc.as_parametrization(parametrization).dims
     matrix = np.random.default_rng(0).normal(size=(dims, 3)).astype(np.float32)
-    mkd.whitening = mkdesc.Whitening("pca", dims=3)
-    mkd.whitening.head_ = linear_head(matrix[:, 0].copy(), matrix, square_root=True)
+    head = linear_head(matrix[:, 0].copy(), matrix, square_root=True)
+    mkd.whitening = mkdesc.Whitening.of_head(head, method="pca", dims=3)
     mkdesc.save_model(mkd, path)
-    return mkd.whitening.head_
+    return head
 
 
 def test_model(client, tmp_path):
@@ -285,6 +286,13 @@ def test_models_that_the_page_cannot_show(client, tmp_path):
     save(file, "x(8,12)*y(8,12)*theta(8,2)")
     answer = client.post("/api/model", content=file.read_bytes())
     assert answer.text == "model: expected at most 2500 raw numbers, got 3125\n"
+    ones = np.ones((15, 3), np.float32)
+    head = Head((Affine(ones), Relu(), L2()))
+    mkdesc.save_model(mkdesc.MKD("x(4,1)*theta(8,2)", head=head), file)
+    answer = client.post("/api/model", content=file.read_bytes())
+    assert answer.status == 400
+    expected = "the page shows learned whitenings only, got Head(15 -> 3, relu 0, l2)"
+    assert answer.text == f"model: {expected}\n"
 
 
 def test_published_models_hold_several(client, shared):

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from mkdesc.heads import statistics
 from mkdesc.heads.statistics import Statistics
 
-SUMS = ("total", "squares", "differences")
+SUMS = ("mean", "scatter", "differences")
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +47,88 @@ def test_moments_are_numpys(rng):
     np.testing.assert_allclose(found.covariance, np.cov(X.T, bias=True), atol=1e-12)
 
 
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+@pytest.mark.parametrize("way", ["one pass", "added", "saved"])
+def test_data_far_from_the_origin_lose_no_digits(rng, tmp_path, offset, way):
+    X = rng.normal(size=(300, 4)) @ rng.normal(size=(4, 4)) + offset
+    expected = np.cov((X - offset).T, bias=True)
+    found = Statistics(4).update(X)
+    if way == "added":
+        found = Statistics(4).update(X[:200]) + Statistics(4).update(X[200:])
+    if way == "saved":
+        found.save(tmp_path / "s.safetensors")
+        found = Statistics.load(tmp_path / "s.safetensors")
+    np.testing.assert_allclose(found.covariance, expected, atol=1e-6)
+    np.testing.assert_allclose(found.mean - offset, (X - offset).mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(found.columns(1, 3).covariance, expected[1:3, 1:3], atol=1e-6)
+
+
+def test_the_power_is_applied_and_remembered(rng, tmp_path):
+    X, labels = rng.normal(size=(60, 4)), np.repeat(np.arange(30), 2)
+    raised = np.sign(X) * np.abs(X) ** 0.6
+    raised /= np.linalg.norm(raised, axis=1, keepdims=True)
+    found = Statistics(4, power=0.6).update(X, labels)
+    np.testing.assert_allclose(found.covariance, np.cov(raised.T, bias=True), atol=1e-12)
+    difference = raised[::2] - raised[1::2]
+    np.testing.assert_allclose(found.differences, difference.T @ difference, atol=1e-10)
+    alone = Statistics(4, power=0.6).update_differences(X[::2], X[1::2])
+    np.testing.assert_allclose(alone.differences, difference.T @ difference, atol=1e-10)
+    found.save(tmp_path / "s.safetensors")
+    assert Statistics.load(tmp_path / "s.safetensors").power == 0.6
+    assert (found + found).power == 0.6
+    with pytest.raises(ValueError, match=r"cannot add statistics of the powers 0\.6 and 1"):
+        found + Statistics(4)
+    with pytest.raises(ValueError, match=r"power: expected statistics without one, got 0\.6"):
+        found.columns(0, 2)
+    for power in (0, 2, "half"):
+        with pytest.raises(ValueError, match="power: expected a number in"):
+            Statistics(4, power=power)
+
+
+def test_files_without_a_power_are_still_read(rng, tmp_path):
+    """Files of the first schema: plain sums, no word of the power."""
+    X, labels = rng.normal(size=(40, 3)) + 2, np.repeat(np.arange(20), 2)
+    expected = Statistics(3).update(X, labels)
+    sums = {"total": X.sum(axis=0), "squares": X.T @ X, "differences": expected.differences}
+    counts = {"counts": np.array([40, 20])}
+    save_file(sums | counts, tmp_path / "old.safetensors", {"mkdesc": "statistics"})
+    old = Statistics.load(tmp_path / "old.safetensors")
+    same(old, expected)
+    assert old.power is None
+    same(old + expected, expected + expected)
+    assert (old + expected).power is None
+    with pytest.raises(ValueError, match="power: unknown"):
+        old.update(X)
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ('{"schema": 3, "power": 1}', "its schema is 3; this version reads 2"),
+        ('{"schema": 2, "power": "x"}', "power: expected a number"),
+        ('{"schema": 2, "power": true}', "power: expected a number"),
+        ('{"schema": 2}', "not JSON with schema and power"),
+        ("[" * 100_000, "not JSON with schema and power"),
+    ],
+)
+def test_notes_that_are_not_understood_are_refused(tmp_path, about, message):
+    sums = {"mean": np.zeros(2), "scatter": np.eye(2), "differences": np.eye(2)}
+    path = tmp_path / "s.safetensors"
+    notes = {"mkdesc": "statistics", "about": about}
+    save_file(sums | {"counts": np.array([3, 1])}, path, notes)
+    with pytest.raises(ValueError, match=rf"s\.safetensors: .*{message}"):
+        Statistics.load(path)
+
+
+def test_adding_changes_neither(rng):
+    a, b = (Statistics(3).update(rng.normal(size=(9, 3)), np.arange(9) // 2) for _ in range(2))
+    kept = [[np.copy(getattr(s, name)) for name in SUMS] for s in (a, b)]
+    (a + b).update(rng.normal(size=(9, 3)), np.arange(9) // 2)
+    for s, sums in zip((a, b), kept, strict=True):
+        for name, before in zip(SUMS, sums, strict=True):
+            np.testing.assert_array_equal(getattr(s, name), before)
+
+
 def test_chunks_in_any_order_equal_one_pass(rng):
     X = rng.normal(size=(300, 5)).astype(np.float32)
     labels = np.sort(rng.integers(0, 60, 300))
@@ -71,9 +154,9 @@ def test_bad_files_are_refused(tmp_path, rng, spoil):
     path = tmp_path / "s.safetensors"
     stats = Statistics(3).update(rng.normal(size=(20, 3)))
     if spoil == "nan":
-        stats.squares[0, 0] = np.nan
+        stats.scatter[0, 0] = np.nan
     if spoil == "shape":
-        stats.squares = stats.squares[:2]
+        stats.scatter = stats.scatter[:2]
     stats.save(path)
     if spoil == "truncate":
         path.write_bytes(path.read_bytes()[:-9])

@@ -195,11 +195,111 @@ def test_bad_parameters_are_refused(data, params, message):
         Whitening(**params).fit(*data)
 
 
-def test_the_mean_gives_zeros_and_not_nan(data):
+@pytest.mark.parametrize("method", ["lw", "pca"])
+def test_what_is_projected_to_zero_stays_zero(method):
+    """Exactly the mean, in binary fractions: nothing is divided by a norm of zero."""
+    X = np.array([[0.5, 2.0], [1.5, 4.0], [2.5, 1.0], [3.5, 5.0]])
+    whitening = Whitening(method, 2).fit(X, pairs=([0, 1, 2], [1, 2, 3]))
+    found = whitening.transform([[2.0, 3.0], [2.0, 3.5]])
+    np.testing.assert_array_equal(found[0], np.zeros(2))
+    assert np.linalg.norm(found[1]) == pytest.approx(1)
+
+
+def test_a_second_fit_forgets_the_first(data):
+    X, labels = data
+    whitening = Whitening("lw", 4).fit(X[:600] ** 3, labels[:600])
+    twice = whitening.fit(X, labels)
+    assert twice.statistics_.n == len(X)
+    once = Whitening("lw", 4).fit(X, labels)
+    np.testing.assert_array_equal(twice.transform(X), once.transform(X))
+
+
+def test_data_after_fit_count(data):
+    X, labels = data
+    half = len(X) // 2
+    whitening = Whitening("gda", 4).fit(X[:half] ** 3, labels[:half])
+    before = whitening.transform(X)
+    after = whitening.partial_fit(X[half:], labels[half:]).transform(X)
+    both = np.concatenate([X[:half] ** 3, X[half:]])
+    np.testing.assert_allclose(
+        after, Whitening("gda", 4).fit(both, labels).transform(X), atol=1e-5
+    )
+    assert np.abs(after - before).max() > 0.01
+    with pytest.raises(ValueError, match=r"X: expected shape \(N, 8\), got \(1200, 7\)"):
+        whitening.partial_fit(X[:, 1:], labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("dims", 2), ("method", "gda"), ("ridge", 0.5), ("method", "pcawt")]
+)
+@pytest.mark.parametrize("how", ["set_params", "attribute", "in a descriptor"])
+def test_parameters_changed_after_fit_count(data, name, value, how):
     X, labels = data
     whitening = Whitening("lw", 4).fit(X, labels)
-    found = whitening.transform(whitening.head_.linear().centre[None])
-    assert np.isfinite(found).all()
+    before = whitening.transform(X)
+    if how == "set_params":
+        whitening.set_params(**{name: value})
+    elif how == "attribute":
+        setattr(whitening, name, value)
+    else:
+        MKD(whitening=whitening).set_params(**{f"whitening__{name}": value})
+    expected = Whitening(**whitening.get_params()).fit(X, labels).transform(X)
+    found = whitening.transform(X)
+    np.testing.assert_array_equal(found, expected)
+    assert found.shape != before.shape or np.abs(found - before).max() > 1e-3
+
+
+def test_parameters_that_statistics_do_not_allow_are_named(data):
+    X, labels = data
+    whitening = Whitening("lw", 4).fit(X, labels)
+    expected = whitening.transform(X)
+    whitening.set_params(power=0.5)
+    for use in (whitening.transform, lambda X: whitening.partial_fit(X, labels)):
+        with pytest.raises(ValueError, match=r"power.* 1\.0|powers 1\.0 and 0\.5"):
+            use(X)
+    np.testing.assert_array_equal(whitening.set_params(power=1).transform(X), expected)
+    alone = Whitening.of_head(whitening.head_, method="lw", dims=4)
+    np.testing.assert_array_equal(alone.transform(X), expected)
+    with pytest.raises(ValueError, match=r"dims: .* learned with 4 and has no statistics"):
+        alone.set_params(dims=3).transform(X)
+    with pytest.raises(ValueError, match="no statistics to add to"):
+        alone.set_params(dims=4).partial_fit(X, labels)
+    assert alone.fit(X, labels).statistics_.n == len(X)
+
+
+def test_unknown_powers_are_believed_once(data):
+    """Statistics of old files do not say their power: the first one given is taken."""
+    X, labels = data
+    old = Statistics(8).update(X, labels)
+    old.power = None
+    whitening = Whitening("lw", 4).fit_statistics(old)
+    assert whitening.set_params(dims=3).transform(X).shape[1] == 3
+    with pytest.raises(ValueError, match=r"power: .* learned with 1\.0 and has no statistics"):
+        whitening.set_params(power=0.5).transform(X)
+
+
+def test_statistics_of_another_power_are_refused(data):
+    X, labels = data
+    with pytest.raises(ValueError, match=r"power: expected statistics of 0\.75, got .* with 1"):
+        Whitening("lw", 4, power=0.75).fit_statistics(Statistics(8).update(X, labels))
+
+
+def test_statistics_that_were_given_stay_as_they_are(data):
+    X, labels = data
+    given = Statistics(8).update(X, labels)
+    scatter = given.scatter.copy()
+    Whitening("lw", 4).fit_statistics(given).partial_fit(X + 1, labels)
+    assert given.n == len(X)
+    np.testing.assert_array_equal(given.scatter, scatter)
+
+
+def test_a_fit_that_fails_leaves_what_was_learned(data):
+    X, labels = data
+    whitening = Whitening("lw", 4).fit(X, labels)
+    before = whitening.transform(X)
+    with pytest.raises(ValueError, match="do not differ"):
+        whitening.fit(np.zeros((4, 8)), [0, 0, 1, 1])
+    np.testing.assert_array_equal(whitening.transform(X), before)
 
 
 def test_not_fitted(data):

@@ -73,11 +73,35 @@ def test_pairs_instead_of_labels(data, mkd):
     )
 
 
+def state(mkd):
+    """Parameters, and whether the whitening has learned anything."""
+    return mkd.get_params(), [sorted(vars(w)) for w in (mkd.whitening,) if w is not None]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_what_is_passed_in_stays_as_it_is(data, fitted):
+    patches, labels = data
+    whitening = Whitening("lw", 16)
+    if fitted:
+        whitening.fit(np.random.default_rng(0).normal(size=(90, 63)), np.arange(90) // 2)
+    mkd = MKD("cartesian", 12, whitening if fitted else None, output="int8")
+    before = state(mkd), sorted(vars(whitening))
+    head = whitening.learned() if fitted else None
+    learned = learn_model([TrainingBlock(patches, labels)], mkd, whitening)
+    assert (state(mkd), sorted(vars(whitening))) == before
+    assert learned.mkd.whitening is not whitening
+    if fitted:
+        assert whitening.learned() is head
+
+
 def test_saved_with_its_source(data, mkd, tmp_path):
     learned = learn_model([TrainingBlock(*data)], mkd, Whitening("gda", 8)).with_source("noise")
     card = learned.save(tmp_path / "m.safetensors")
     assert card.learned_from["source"] == "noise"
     assert card.learned_from["points"] == 300
+    assert card.side is None  # not learned from keypoints
+    assert learned.with_source("noise", side=12).save(tmp_path / "s.safetensors").side == 12
+    assert learned.save(tmp_path / "s.safetensors", side=20).side == 20
     again = load_model(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(again.transform(data[0]), learned.mkd.transform(data[0]))
 

@@ -79,7 +79,9 @@ def test_hpatches(tmp_path, rng):
     for name in ("i_one", "v_two"):
         views = noisy_points(rng, 20, 16, 65).reshape(20, 16, 65, 65)
         write_sequence(tmp_path, name, {image: views[:, k] for k, image in enumerate(IMAGES)})
-    learned = learn_hpatches(tmp_path, MKD("cartesian", 32), whitening())
+    mine = MKD("cartesian", 32)
+    learned = learn_hpatches(tmp_path, mine, whitening())
+    assert not mine.resize  # the caller's stays as it is
     assert learned.report.points == 40
     assert learned.report.pairs == 36 * 16 * 15 // 2
     assert learned.source["sequences"] == 2

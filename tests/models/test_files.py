@@ -1,6 +1,8 @@
 import json
 import pickle
+import shutil
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +11,12 @@ from safetensors.numpy import save_file
 
 import mkdesc
 from mkdesc import MKD
-from mkdesc.heads.whitening import Whitening, linear_head
-from mkdesc.models import bundled_models, load_model, read_card, save_model
-from mkdesc.models.card import Card, conventions
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+from mkdesc.heads.whitening import METHODS, Whitening, linear_head
+from mkdesc.models import bundled_models, load_model, open_model, read_card, save_model
+from mkdesc.models.card import CONVENTIONS, Card, preparation_numbers
+
+OLD = Path(__file__).parent / "data" / "compact-schema1.safetensors"
 
 
 @pytest.fixture
@@ -30,8 +35,17 @@ def mkd(patches):
 @pytest.fixture
 def path(tmp_path, mkd):
     path = tmp_path / "model.safetensors"
-    save_model(mkd, path, {"source": "noise", "points": 100})
+    save_model(mkd, path, {"source": "noise", "points": 100}, side=24)
     return path
+
+
+@pytest.fixture
+def hidden(rng):
+    """A descriptor with a hidden layer beside its projection."""
+    both = Affine(rng.normal(size=(63, 20)), rng.normal(size=63) / 9, rng.normal(size=20) / 9)
+    down = Affine(rng.normal(size=(20, 6)), offset=rng.normal(size=6))
+    head = Head((Power(0.7), L2(), both, Relu(8), down, L2()))
+    return MKD("cartesian", 16, head=head)
 
 
 def test_a_saved_model_describes_the_same(path, mkd, patches):
@@ -41,14 +55,75 @@ def test_a_saved_model_describes_the_same(path, mkd, patches):
     assert (card.method, card.dims, card.patch_size) == ("gda", 8, 16)
     assert card.learned_from == {"source": "noise", "points": 100}
     assert card.params["ridge"] == 1e-3
+    assert card.side == 24
+    assert card.schema == 2
     assert mkdesc.as_parametrization(card.parametrization) == mkdesc.CARTESIAN
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_a_head_of_its_own_is_saved_loaded_and_shown(hidden, patches, tmp_path, backend):
+    path = tmp_path / "hidden.safetensors"
+    card = save_model(hidden, path)
+    again = load_model(path).set_params(backend=backend)
+    expected = hidden.head.apply(MKD("cartesian", 16).transform(patches[:9]))
+    np.testing.assert_allclose(again.transform(patches[:9]), expected, atol=1e-5)
+    np.testing.assert_array_equal(
+        again.transform(patches[:9]),
+        hidden.set_params(backend=backend).transform(patches[:9]),
+    )
+    assert (card.method, card.side, card.dims) == (None, None, 6)
+    words = "power 0.7, l2, 63 -> 20, relu 8, 20 -> 6, l2"
+    assert str(again.head) == words
+    assert any(line.split(maxsplit=1) == ["head", words] for line in read_card(path).lines())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("power", [1, 0.75])
+def test_every_method_and_power_survives(patches, tmp_path, method, power):
+    """Compared to the definition: a model loaded without its power or root is another one."""
+    raw = MKD("cartesian", 16).transform(patches)
+    whitening = Whitening(method, 8, ridge=1e-3, power=power)
+    whitening.fit(raw, np.repeat(np.arange(100), 2))
+    save_model(MKD("cartesian", 16, whitening), tmp_path / "m.safetensors")
+    found = load_model(tmp_path / "m.safetensors").transform(patches)
+    linear = whitening.learned().linear()
+    x = np.sign(raw) * np.abs(raw.astype(float)) ** power
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = (x - linear.centre) @ linear.matrix.astype(float)
+    y = np.sign(y) * np.sqrt(np.abs(y)) if method == "pca" else y
+    y /= np.linalg.norm(y, axis=1, keepdims=True)
+    np.testing.assert_allclose(found, y, atol=1e-3 if method == "pca" else 2e-5)
+
+
+def test_half_precision_is_widened(hidden, patches, tmp_path):
+    path = tmp_path / "half.safetensors"
+    save_model(hidden, path)
+    sign(path, change_tensors=lambda t: t.update({n: x.astype("f2") for n, x in t.items()}))
+    found, expected = load_model(path), hidden
+    assert found.head.stages[2].matrix.dtype == np.float32
+    np.testing.assert_allclose(found.transform(patches), expected.transform(patches), atol=1e-2)
+
+
+def test_files_of_the_first_schema_give_the_same_numbers(patches):
+    patches = np.kron(patches, np.ones((4, 4), np.uint8))
+    np.testing.assert_array_equal(
+        load_model(OLD).transform(patches), load_model("compact").transform(patches)
+    )
+    old, new = read_card(OLD), read_card("compact")
+    assert (old.schema, old.side) == (1, None)
+    for name in ("parametrization", "patch_size", "dims", "method", "params", "learned_from"):
+        assert getattr(old, name) == getattr(new, name)
+
+
+def read(path):
+    with safe_open(path, "numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return tensors, json.loads(file.metadata()["mkdesc"])
 
 
 def rewrite(path, change_tensors=None, change_card=None):
     """Write the file again with something changed."""
-    with safe_open(path, "numpy") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        card = json.loads(file.metadata()["mkdesc"])
+    tensors, card = read(path)
     if change_tensors:
         change_tensors(tensors)
     if change_card:
@@ -56,71 +131,127 @@ def rewrite(path, change_tensors=None, change_card=None):
     save_file(tensors, path, {"mkdesc": json.dumps(card)})
 
 
+def sign(path, change_tensors=None, change_card=None):
+    """The same, with a fingerprint that agrees: as one would who means harm."""
+    rewrite(path, change_tensors, change_card)
+    tensors, card = read(path)
+    print_ = Card(**card).fingerprint(tensors)
+    rewrite(path, change_card=lambda card: card.update(sha256=print_))
+
+
 def spoil_nan(tensors):
-    tensors["mean"][0] = np.nan
+    tensors["head.0.centre"][0] = np.nan
 
 
 def spoil_value(tensors):
-    tensors["projection"][3, 3] += 1
+    tensors["head.0.matrix"][3, 3] += 1
 
 
 def spoil_shape(tensors):
-    tensors["projection"] = tensors["projection"][:, :-1].copy()
+    tensors["head.0.matrix"] = tensors["head.0.matrix"][:, :-1].copy()
 
 
 def spoil_name(tensors):
-    tensors["extra"] = tensors["mean"]
+    tensors["extra"] = tensors["head.0.centre"]
+
+
+def spoil_missing(tensors):
+    del tensors["head.0.centre"]
 
 
 def spoil_size(tensors):
-    tensors["mean"] = tensors["mean"].astype(np.float64) * 1e300
+    tensors["head.0.centre"] = tensors["head.0.centre"].astype(np.float64) * 1e300
 
 
 def spoil_type(tensors):
-    tensors["mean"] = tensors["mean"].astype(np.int32)
+    tensors["head.0.centre"] = tensors["head.0.centre"].astype(np.int32)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (spoil_nan, "mean has NaN"),
+        (spoil_nan, r"head\[0\]: head\.0\.centre has NaN"),
         (spoil_value, "sha256 differs"),
-        (spoil_shape, r"projection has the shape \(63, 7\), expected \(63, 8\)"),
-        (spoil_size, "mean has NaN, infinity"),
-        (spoil_name, "expected the tensors mean and projection"),
-        (spoil_type, "mean has NaN, infinity or no real numbers"),
+        (spoil_shape, r"head\.0\.matrix has the shape \(63, 7\), expected \(63, 8\)"),
+        (spoil_size, r"head\.0\.centre: expected float32 or float16, got float64"),
+        (spoil_name, "the tensors extra are not used"),
+        (spoil_missing, r"centre: the tensor 'head\.0\.centre' is missing"),
+        (spoil_type, r"head\.0\.centre: expected float32 or float16, got int32"),
     ],
 )
 def test_tampered_tensors_are_refused(path, change, message):
     rewrite(path, change_tensors=change)
-    for read in (load_model, read_card):
+    for reading in (load_model, read_card):
         with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
-            read(path)
+            reading(path)
+
+
+def spoil_old_value(tensors):
+    tensors["projection"][3, 3] += 1
+
+
+def spoil_old_shape(tensors):
+    tensors["projection"] = tensors["projection"][:, :-1].copy()
+
+
+def spoil_old_name(tensors):
+    tensors["extra"] = tensors["mean"]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "card", "message"),
+    [
+        (spoil_old_value, {}, "sha256 differs"),
+        (spoil_old_shape, {}, r"projection has the shape \(238, 63\), expected \(238, 64\)"),
+        (spoil_old_name, {}, "expected the tensors mean and projection"),
+        (None, {"method": 7}, "its card says method = 7"),
+        (None, {"patch_size": 32}, "sha256 differs"),
+        (None, {"side": 12.0}, "its card has the fields"),
+        (None, {"conventions": {}}, "its gradient is None"),
+        (None, {"params": {"t": 0.7, "power": 1.0}}, "sha256 differs"),
+    ],
+)
+def test_tampered_files_of_the_first_schema_are_refused(tmp_path, tensors, card, message):
+    path = tmp_path / "old.safetensors"
+    shutil.copy(OLD, path)
+    rewrite(path, tensors, lambda values: values.update(card))
+    with pytest.raises(ValueError, match=rf"old\.safetensors: .*{message}"):
+        load_model(path)
+
+
+PAPER = preparation_numbers("cartesian")
 
 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("schema", 99, "its schema is 99; this version reads 1"),
+        ("schema", 99, "its schema is 99; this version reads 1 and 2"),
         ("schema", None, "its schema is None"),
+        ("schema", 1, "its card has the fields"),
         ("parametrization", "spiral", "cannot read 'spiral'"),
-        ("parametrization", "extended", "its contrast is None"),
-        ("parametrization", "polar", r"mean has the shape \(63,\), expected \(175,\)"),
+        ("parametrization", "extended", "its preparation: epsilon is 1e-08"),
+        ("parametrization", "polar", "sha256 differs"),
         ("method", "magic", "sha256 differs"),
         ("method", 7, "its card says method = 7"),
-        ("patch_size", 3, "sha256 differs"),
+        ("patch_size", 3, "its card says patch_size = 3, expected 8 to 4096"),
+        ("patch_size", 10**9, "its card says patch_size = 1000000000, expected 8 to 4096"),
         ("patch_size", "16", "its card says patch_size = '16'"),
         ("dims", True, "its card says dims = True"),
         ("patch_size", 64, "sha256 differs"),
+        ("side", -3, "its card says side = -3, expected a number > 0"),
+        ("side", "12", "its card says side = '12'"),
+        ("side", 12, "sha256 differs"),
         ("params", {"t": 0.7, "shrinkage": 40, "ridge": 1e-3, "power": 0.5}, "sha256 differs"),
         ("created", "1999-01-01", "sha256 differs"),
-        ("params", {"evil": 1}, "sha256 differs"),
+        ("preparation", {**PAPER, "sigma": 1.5}, "its preparation: sigma is 1.5; .* 1.4"),
+        ("preparation", {**PAPER, "tilt": 1}, "its preparation: tilt is 1; this version has None"),
         (
             "conventions",
-            {**conventions("cartesian"), "gradient": "usual"},
-            "its gradient is 'usual'",
+            {**CONVENTIONS, "gradient_sign": 1},
+            "conventions: gradient_sign is 1; .* has -1",
         ),
-        ("conventions", {}, "its gradient is None"),
+        ("conventions", {}, "its conventions: attributes is None"),
+        ("head", {}, r"its card says head = \{\}"),
     ],
 )
 def test_cards_that_do_not_fit_are_refused(path, field, value, message):
@@ -129,14 +260,79 @@ def test_cards_that_do_not_fit_are_refused(path, field, value, message):
         load_model(path)
 
 
+AFFINE = {
+    "op": "affine",
+    "dims": [63, 8],
+    "matrix": "head.0.matrix",
+    "centre": "head.0.centre",
+    "offset": None,
+}
+END = {"op": "l2"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"head": [AFFINE, {"op": "eval"}, END]}, r"head\[1\]: expected one of .*, got 'eval'"),
+        ({"head": [AFFINE, "l2"]}, r"head\[1\]: expected one of .*, got None"),
+        ({"head": [AFFINE, {"op": ["l2"]}]}, r"head\[1\]: expected one of power, affine"),
+        ({"head": [AFFINE, {"op": "l2", "x": 1}]}, r"head\[1\]: l2 has the fields op, x"),
+        ({"head": [AFFINE, {"op": "power", "exponent": 3}, END]}, r"head\[1\]: power: expected"),
+        ({"head": [AFFINE, {"op": "power", "exponent": True}, END]}, r"head\[1\]: power: exp"),
+        ({"head": [AFFINE, {"op": "relu", "start": -1}, END]}, r"head\[1\]: start: expected"),
+        ({"head": [AFFINE, {"op": "relu", "start": 8}, END]}, "Relu from 8 follows 8 numbers"),
+        ({"head": [AFFINE]}, "expected L2 to be the last"),
+        ({"head": [END]}, "not used by the head"),
+        ({"head": [AFFINE, AFFINE, END]}, r"head\[1\]: matrix: .* is missing, or used twice"),
+        ({"head": [AFFINE | {"dims": [63, 9]}, END]}, r"shape \(63, 8\), expected \(63, 9\)"),
+        ({"head": [AFFINE | {"dims": [63]}, END]}, r"dims: expected two integers, got \[63\]"),
+        ({"head": [AFFINE | {"centre": 3}, END]}, "centre: the tensor 3 is missing"),
+        ({"head": [AFFINE | {"centre": None}, END]}, r"tensors head\.0\.centre are not used"),
+        ({"head": [AFFINE, *[END] * 100]}, "expected at most 64 operations, got 101"),
+        ({"head": [AFFINE, {"op": "relu", "start": 2}, END]}, "is not one of gda"),
+        ({"head": [{"op": "power", "exponent": 0.5}, END, AFFINE, END]}, "is not one of gda"),
+        ({"method": "pca"}, "is not one of pca"),
+        ({"dims": 7}, "its card says dims = 7, its head gives 8"),
+        ({"method": "magic"}, "method: expected one of"),
+        ({"params": {"evil": 1}}, "its whitening has the parameters evil"),
+        ({"params": {"t": "x", "shrinkage": 40, "ridge": None, "power": 1}}, "t: expected a num"),
+        ({"parametrization": "polar"}, "learned on 63 numbers, but the descriptor has 175"),
+    ],
+)
+def test_files_that_mean_harm_are_refused(path, change, message):
+    sign(path, change_card=lambda card: card.update(change))
+    for reading in (load_model, read_card):
+        with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}") as caught:
+            reading(path)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"created"', '"dims": 8, "created"', "its card has 'dims' twice"),
+        ('"ridge": 0.001', '"ridge": 0.001, "ridge": 0.1', "its card has 'ridge' twice"),
+        ('"ridge": 0.001', '"ridge": NaN', "its card has NaN"),
+        ('"points": 100', '"points": 1e999', "Out of range"),
+        ("}", "", "its card is not JSON"),
+    ],
+)
+def test_cards_with_odd_text_are_refused(path, old, new, message):
+    with safe_open(path, "numpy") as file:
+        text = file.metadata()["mkdesc"]
+    assert old in text
+    save_file(read(path)[0], path, {"mkdesc": text.replace(old, new)})
+    with pytest.raises(ValueError, match=rf"model\.safetensors: .*{message}"):
+        load_model(path)
+
+
 def test_cards_with_other_fields_are_refused(path):
     rewrite(path, change_card=lambda card: card.pop("created"))
     with pytest.raises(ValueError, match="its card has the fields"):
         load_model(path)
-    with pytest.raises(ValueError, match="not JSON"):
-        Card.from_json("{")
-    with pytest.raises(ValueError, match="its schema is None"):
-        Card.from_json("[1]")
+    save_file(read(path)[0], path, {"mkdesc": "[1]"})
+    with pytest.raises(ValueError, match="its card is not a JSON object but list"):
+        load_model(path)
 
 
 def test_truncated_and_other_files_are_refused(path, tmp_path):
@@ -176,29 +372,47 @@ def test_arrays_that_are_not_contiguous_are_saved_whole(tmp_path, mkd, patches):
     found = mkd.whitening.head_.linear()
     spread = np.stack([found.centre, found.centre + 1], axis=1)[:, 0]
     turned = np.asfortranarray(found.matrix)
-    mkd.whitening.head_ = linear_head(spread, turned, power=mkd.whitening.power)
+    head = linear_head(spread, turned, power=mkd.whitening.power)
+    mkd.whitening = Whitening.of_head(head, **mkd.whitening.get_params())
     save_model(mkd, tmp_path / "m.safetensors")
     again = load_model(tmp_path / "m.safetensors").transform(patches)
     np.testing.assert_allclose(again, mkd.transform(patches), atol=1e-6)
 
 
-def test_only_what_was_learned_is_saved(tmp_path, mkd):
-    with pytest.raises(ValueError, match="expected a fitted Whitening"):
+def test_only_what_was_learned_is_saved(tmp_path, mkd, hidden):
+    with pytest.raises(ValueError, match="mkd: expected one with a head or a fitted Whitening"):
         save_model(MKD(), tmp_path / "m.safetensors")
-    with pytest.raises(ValueError, match="expected a fitted Whitening"):
+    with pytest.raises(ValueError, match="call fit first"):
         save_model(MKD(whitening=Whitening()), tmp_path / "m.safetensors")
-    with pytest.raises(ValueError, match="learned on 63 numbers, but the descriptor has 175"):
+    with pytest.raises(ValueError, match=r"whitening: learned on 63 numbers, but .* has 175"):
         save_model(MKD("polar", whitening=mkd.whitening), tmp_path / "m.safetensors")
+    with pytest.raises(ValueError, match=r"head: learned on 63 numbers, but .* has 175"):
+        save_model(MKD("polar", head=hidden.head), tmp_path / "m.safetensors")
+    with pytest.raises(ValueError, match=r"power: expected statistics of 0\.5, got"):
+        save_model(mkd.set_params(whitening__power=0.5), tmp_path / "m.safetensors")
     assert not list(tmp_path.glob("m.*"))
 
 
-def test_the_power_that_was_learned_with_is_saved(tmp_path, mkd, patches):
-    expected = mkd.transform(patches)
-    mkd.set_params(whitening__power=0.5)
-    save_model(mkd, tmp_path / "m.safetensors")
+def test_a_loaded_model_is_not_silently_another(path, patches):
+    mkd = load_model(path).set_params(whitening__dims=4)
+    with pytest.raises(ValueError, match="dims: this whitening was learned with 8"):
+        mkd.transform(patches)
+
+
+def test_one_opener_of_names_files_and_choices(path, shared, patches):
     np.testing.assert_array_equal(
-        load_model(tmp_path / "m.safetensors").transform(patches), expected
+        open_model(path).transform(patches), load_model(path).transform(patches)
     )
+    assert open_model("compact").effective_head().dims_out == 64
+    file = shared / "golden/mkd-cart-64.safetensors"
+    assert open_model(f"{file}:liberty:pca").whitening.method == "pca"
+    with pytest.raises(ValueError, match="set: expected one of liberty"):
+        open_model(f"{file}:nowhere:pca")
+    with pytest.raises(FileNotFoundError, match="no model 'nothing'"):
+        open_model("nothing:liberty:lw")
+    odd = path.with_name("a:b:c")
+    odd.write_bytes(path.read_bytes())
+    assert open_model(odd).whitening.method == "gda"
 
 
 def test_eigenvalues_must_be_positive(tmp_path):
@@ -254,6 +468,9 @@ def scalars(names, dtype="F32"):
     }
 
 
+EMPTY = Card("polar", 16, 1, []).to_json()
+
+
 @pytest.mark.parametrize(
     ("header", "message"),
     [
@@ -264,13 +481,8 @@ def scalars(names, dtype="F32"):
         (scalars(["a.lw.mean", "a.lw.eigvecs", "a.lw.eigvals"]), "238, 175 or 63 numbers, got 1"),
         (scalars(["b\nc.lw.mean"]), "set: expected one of b c, got 'a'"),
         ({"__metadata__": {"mkdesc": '{"schema": 1, "a\\nb": 2}'}}, "has the fields a b, schema"),
-        (
-            {
-                "__metadata__": {"mkdesc": Card("polar", 16, "pca", 1).to_json()},
-                **scalars(["b\nc"]),
-            },
-            "projection, got b c",
-        ),
+        ({"__metadata__": {"mkdesc": '{"schema": 2, "a\\nb": 2}'}}, "has the fields a b, schema"),
+        ({"__metadata__": {"mkdesc": EMPTY}, **scalars(["b\nc"])}, "the tensors b c are not used"),
         ({"a\nb": {"dtype": "F32", "shape": [1], "data_offsets": [9, 4]}}, "not a safetensors"),
     ],
 )

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mkdesc import MKD, load_model
+from mkdesc import MKD, as_parametrization, load_model, patch_map
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.preparation import PAPER
@@ -31,6 +32,25 @@ def test_maps_add_up_to_the_cosine_of_a_model_s_descriptors(pair, name):
     assert score == pytest.approx(a @ b, abs=2e-5)
     assert map_p.sum() == pytest.approx(score, abs=1e-10)
     assert map_q.sum() == pytest.approx(score, abs=1e-10)
+
+
+@pytest.mark.parametrize("spec", ["polar+cartesian", "extended"])
+def test_maps_add_up_for_a_hidden_layer(pair, rng, spec):
+    dims = as_parametrization(spec).dims
+    both = Affine(rng.normal(size=(dims, 90)), rng.normal(size=dims) / 30, rng.normal(size=90))
+    down = Affine(rng.normal(size=(90, 40)), rng.normal(size=90), rng.normal(size=40))
+    head = Head((Power(0.75), L2(), both, Relu(40), down, Power(0.5), L2()))
+    mkd = MKD(spec, head=head)
+    a, b = mkd.transform(pair).astype(np.float64)
+    for given in (head, mkd):
+        map_p, map_q, score = contributions(*pair, spec, given)
+        assert score == pytest.approx(a @ b, abs=1e-4)
+        assert map_p.sum() == pytest.approx(score, abs=1e-10)
+        assert map_q.sum() == pytest.approx(score, abs=1e-10)
+    assert inspect_pair(*pair, mkd).score == pytest.approx(score)
+    with pytest.raises(ValueError, match="hidden layer") as caught:
+        patch_map((31, 31), spec, 0.1, 0.2, whitening=mkd)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("spec", ["polar+cartesian", "cartesian", "extended", "theta(2,1)"])

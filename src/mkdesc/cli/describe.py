@@ -12,7 +12,7 @@ from mkdesc._support.files import atomic_path
 from mkdesc.cli.progress import console, progress, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
-from mkdesc.models import load_model
+from mkdesc.models import open_model
 
 __all__ = ["command"]
 
@@ -32,7 +32,8 @@ def command(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Bundled model or model file; default: 'default', or 'default-32' for 32 px."
+            help="Bundled model, model file, or FILE:SET:METHOD; default: 'default', or "
+            "'default-32' for 32 px."
         ),
     ] = None,
     raw: Annotated[
@@ -59,7 +60,7 @@ def command(
     if raw is not None:
         mkd = MKD(raw, patches.size)
     else:
-        mkd = load_model(model or ("default-32" if patches.size == 32 else "default"))
+        mkd = open_model(model or ("default-32" if patches.size == 32 else "default"))
     mkd.set_params(n_threads=threads, resize=resize)
     width = mkd.transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
     with atomic_path(output) as partial, partial.open("wb") as file:

@@ -42,6 +42,14 @@ Power = Annotated[
 PatchSize = Annotated[int, typer.Option(help="Side of the patches in pixels.")]
 Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoint's sigma.")]
 
+UseSide = Annotated[
+    float | None,
+    typer.Option(
+        help="Side that the model is best used at with keypoints, for its card; default: --side.",
+        show_default=False,
+    ),
+]
+
 PAPER = "polar+cartesian"
 
 
@@ -51,6 +59,7 @@ def _learn(
     output: Path,
     mkd: MKD,
     whitening: Whitening,
+    side: float | None = None,
 ) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report."""
     if output.suffix != ".safetensors":
@@ -62,7 +71,7 @@ def _learn(
     warm_up(mkd)
     with told(unit, "learning") as tell:
         learned = run(mkd, whitening, tell)
-    learned.save(output)
+    learned.save(output, side)
     for line in learned.report.lines():
         console.print(line, highlight=False)
     console.print(f"written: {output}", highlight=False)
@@ -88,6 +97,7 @@ def _photos(
     power: Power = 0.75,
     patch_size: PatchSize = 64,
     side: Side = SIDE,
+    use_side: UseSide = None,
     keypoints: Annotated[int, typer.Option(help="Keypoints per photograph, at most.")] = 400,
     views: Annotated[
         str, typer.Option(help="Strengths of the views of a keypoint, with spaces between.")
@@ -103,10 +113,13 @@ def _photos(
         "power": power,
         "patch_size": patch_size,
         "side": side,
+        "use_side": use_side,
         "views": views,
     }
     if like is not None:
         known = _settings(like)
+        if not _is_default(context, "side"):
+            del known["use_side"]  # that of another side
         chosen |= {name: known[name] for name in known if _is_default(context, name)}
     recipe = Recipe(
         views=tuple(chosen["views"].split()),
@@ -123,6 +136,7 @@ def _photos(
         output,
         MKD(chosen["parametrization"], chosen["patch_size"]),
         whitening,
+        chosen["use_side"],
     )
 
 
@@ -140,6 +154,7 @@ def _settings(model: str) -> dict[str, Any]:
         "power": card.params["power"],
         "patch_size": card.patch_size,
         "side": learned["side"],
+        "use_side": card.side,
         "views": learned["views"],
     }
 

@@ -21,8 +21,8 @@ def _list(context: typer.Context) -> None:
         card = read_card(name)
         source = card.learned_from.get("source", "unknown data")
         print(
-            f"{name:<12} {card.dims:>4} dimensions, {card.patch_size} px, {card.method}, "
-            f"{card.parametrization}, learned from {source}"
+            f"{name:<12} {card.dims:>4} dimensions, {card.patch_size} px, "
+            f"{card.method or 'a head of its own'}, {card.parametrization}, learned from {source}"
         )
 
 

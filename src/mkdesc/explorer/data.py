@@ -13,7 +13,6 @@ from mkdesc._support.version import __version__
 from mkdesc.descriptor import MKD
 from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
 from mkdesc.heads.head import Affine, Head, Power
-from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import NAMED, as_parametrization
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 from mkdesc.kernels.pixelvalues import SPATIAL
@@ -91,12 +90,12 @@ def encode_model(name: str, mkd: MKD, kind: str) -> dict[str, Any]:
         raise ValueError(
             f"{name}: expected at most {MOST_DIMS} raw numbers, got {parametrization.dims}"
         )
-    if not isinstance(mkd.whitening, Whitening):
+    head = mkd.effective_head()
+    if head is None:
         raise ValueError(f"{name}: this model has no whitening")
-    head = mkd.whitening.learned(parametrization.dims)
     linear = head.linear()
-    if linear is None:
-        raise ValueError(f"{name}: this model has a hidden layer, which the page cannot show")
+    if linear is None or mkd.whitening is None:
+        raise ValueError(f"{name}: the page shows learned whitenings only, got {head!r}")
     powers = _powers(head)
     return {
         "name": name,

@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["L2", "Affine", "Head", "Power", "Relu", "Stage"]
+__all__ = ["L2", "Affine", "Head", "Power", "Relu", "Stage", "signed_power"]
 
 Single = NDArray[np.float32]
 
@@ -42,9 +43,13 @@ class Power:
     exponent: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.exponent, Real) or not 0 < self.exponent <= 1:
+        number = isinstance(self.exponent, Real) and not isinstance(self.exponent, bool)
+        if not number or not 0 < self.exponent <= 1:
             raise ValueError(f"power: expected a number > 0 and <= 1, got {self.exponent!r}")
         object.__setattr__(self, "exponent", float(self.exponent))
+
+    def __str__(self) -> str:
+        return f"power {self.exponent:g}"
 
     def apply(self, x: Single) -> Single:
         """Raise (N, D)."""
@@ -81,15 +86,19 @@ class Affine:
             single.flags.writeable = False
             object.__setattr__(self, name, single)
 
+    def __str__(self) -> str:
+        return f"{self.matrix.shape[0]} -> {self.matrix.shape[1]}"
+
     @property
     def constant(self) -> Single:
-        """What is added to ``x @ matrix``, (d,)."""
+        """What is added to ``x @ matrix``, (d,), for those who compute it that way."""
         centre = self.centre.astype(np.float64) @ self.matrix.astype(np.float64)
         return (self.offset - centre).astype(np.float32)
 
     def apply(self, x: Single) -> Single:
         """Map (N, D) to (N, d)."""
-        return x @ self.matrix + self.constant
+        centred: Single = x - self.centre
+        return centred @ self.matrix + self.offset
 
 
 _NOTHING: Single = np.zeros(0, np.float32)
@@ -115,6 +124,9 @@ class Relu:
         if isinstance(self.start, bool) or not isinstance(self.start, Integral) or self.start < 0:
             raise ValueError(f"start: expected an integer >= 0, got {self.start!r}")
 
+    def __str__(self) -> str:
+        return f"relu {self.start}"
+
     def apply(self, x: Single) -> Single:
         """Rectify (N, D)."""
         y = x.copy()
@@ -126,6 +138,9 @@ class Relu:
 class L2:
     """Rows divided by their norms; a row of zeros stays."""
 
+    def __str__(self) -> str:
+        return "l2"
+
     def apply(self, x: Single) -> Single:
         """Normalise (N, D)."""
         norms = np.sqrt(np.einsum("ij,ij->i", x, x))
@@ -135,7 +150,16 @@ class L2:
 Stage = Power | Affine | Relu | L2
 
 
-@dataclass(frozen=True, eq=False)
+def signed_power(X: NDArray[Any], power: float) -> NDArray[Any]:
+    """Descriptors (N, D) with every number raised to a power, its sign kept; then l2.
+
+    >>> signed_power(np.array([[0.36, -0.64]]), 0.5).round(6).tolist()
+    [[0.6, -0.8]]
+    """
+    return X if power == 1 else L2().apply(Power(power).apply(X))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Head:
     """Stages that turn raw descriptors (N, dims_in) into unit vectors (N, dims_out).
 
@@ -143,6 +167,11 @@ class Head:
     ----------
     stages
         At least one :class:`Affine`, whose sizes fit each other; :class:`L2` comes last.
+
+    Examples
+    --------
+    >>> Head((Power(0.75), L2(), Affine(np.ones((3, 2))), Relu(1), L2()))
+    Head(power 0.75, l2, 3 -> 2, relu 1, l2)
     """
 
     stages: tuple[Stage, ...]
@@ -165,6 +194,12 @@ class Head:
                 dims = stage.matrix.shape[1]
             elif isinstance(stage, Relu) and stage.start >= dims:
                 raise ValueError(f"stages: Relu from {stage.start} follows {dims} numbers")
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.stages))
+
+    def __repr__(self) -> str:
+        return f"Head({self})"
 
     @property
     def _affine(self) -> tuple[Affine, ...]:

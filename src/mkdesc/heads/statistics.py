@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc.heads.head import signed_power
 from mkdesc.measures.descriptors import as_descriptors
 
 __all__ = ["Statistics"]
@@ -17,21 +20,30 @@ Array = NDArray[np.float64]
 #: Rows that are brought to double precision at a time.
 BLOCK = 8192
 
-_SUMS = ("total", "squares", "differences")
+#: What is kept, and what files of the first schema had in its place.
+_SUMS = ("mean", "scatter", "differences")
+_OLD_SUMS = ("total", "squares", "differences")
+
+_SCHEMA = 2
 
 
 class Statistics:
     """Sums over descriptors and over matching pairs; statistics of parts add up exactly.
 
+    Everything is kept about the mean, so that data far from the origin lose no digits.
+
     Parameters
     ----------
     dims
         Length D of the descriptors.
+    power
+        Exponent of the signed power (and l2) that descriptors go through first; 1: none.
+        None, for files that do not say it: nothing can be added to those but other statistics.
 
     Attributes
     ----------
-    n, total, squares
-        Number of descriptors, their sum (D,) and the sum of ``x x^T`` (D, D).
+    n, mean, scatter
+        Number of descriptors, their mean (D,) and the sum of ``(x - mean)(x - mean)^T`` (D, D).
     n_pairs, differences
         Number of matching pairs and the sum of ``(q - p)(q - p)^T`` (D, D) over them.
 
@@ -45,16 +57,21 @@ class Statistics:
     (True, 50)
     """
 
-    def __init__(self, dims: int) -> None:
+    def __init__(self, dims: int, power: float | None = 1.0) -> None:
+        if power is not None and not (isinstance(power, Real) and 0 < power <= 1):
+            raise ValueError(f"power: expected a number in (0, 1] or None, got {power!r}")
         self.dims = dims
+        self.power = power
         self.n = 0
         self.n_pairs = 0
-        self.total: Array = np.zeros(dims)
-        self.squares: Array = np.zeros((dims, dims))
+        self.mean: Array = np.zeros(dims)
+        self.scatter: Array = np.zeros((dims, dims))
         self.differences: Array = np.zeros((dims, dims))
 
     def __repr__(self) -> str:
-        return f"Statistics(dims={self.dims}, n={self.n}, n_pairs={self.n_pairs})"
+        return (
+            f"Statistics(dims={self.dims}, power={self.power}, n={self.n}, n_pairs={self.n_pairs})"
+        )
 
     def update(
         self,
@@ -82,16 +99,35 @@ class Statistics:
         groups = None if labels is None else _grouped(labels, len(array))
         ends = None if pairs is None else _checked_pairs(pairs, len(array))
 
+        array = self._raised(array)
         for start in range(0, len(array), BLOCK):
             block = array[start : start + BLOCK].astype(np.float64)
-            self.total += block.sum(axis=0)
-            self.squares += block.T @ block
-        self.n += len(array)
+            mean = block.mean(axis=0)
+            block -= mean
+            self._merge(len(block), mean, block.T @ block)
         if groups is not None:
             self._add_groups(array, *groups)
         if ends is not None:
-            self.update_pairs(array, *ends)
+            for start in range(0, len(ends[0]), BLOCK):
+                p, q = (array[index[start : start + BLOCK]] for index in ends)
+                self._add_differences(p, q)
         return self
+
+    def _raised(self, array: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Descriptors (N, D) after the power."""
+        if self.power is None:
+            raise ValueError("power: unknown for these statistics, so that no data can be added")
+        return signed_power(array, self.power)
+
+    def _merge(self, n: int, mean: Array, scatter: Array) -> None:
+        """Add ``n`` descriptors by their mean and the scatter about it."""
+        if n == 0:
+            return
+        both = self.n + n
+        apart = mean - self.mean
+        self.scatter = self.scatter + scatter + np.outer(apart, apart) * (self.n * (n / both))
+        self.mean = self.mean + apart * (n / both)
+        self.n = both
 
     def update_pairs(
         self,
@@ -107,11 +143,15 @@ class Statistics:
 
     def update_differences(self, p: NDArray[np.floating], q: NDArray[np.floating]) -> Statistics:
         """Add matching pairs alone: row k of ``p`` (N, D) matches row k of ``q``."""
+        self._add_differences(self._raised(p), self._raised(q))
+        return self
+
+    def _add_differences(self, p: NDArray[np.floating], q: NDArray[np.floating]) -> None:
+        """Add pairs that have been through the power."""
         difference = q.astype(np.float64)
         difference -= p
         self.differences += difference.T @ difference
         self.n_pairs += len(p)
-        return self
 
     def _add_groups(
         self, array: NDArray[np.floating], order: NDArray[np.intp], starts: NDArray[np.intp]
@@ -138,42 +178,43 @@ class Statistics:
             return NotImplemented
         if other.dims != self.dims:
             raise ValueError(f"cannot add statistics of {self.dims} and {other.dims} dimensions")
-        both = Statistics(self.dims)
-        for name in ("n", "n_pairs", *_SUMS):
-            setattr(both, name, getattr(self, name) + getattr(other, name))
+        if None not in (self.power, other.power) and self.power != other.power:
+            raise ValueError(f"cannot add statistics of the powers {self.power} and {other.power}")
+        both = Statistics(self.dims, self.power if self.power == other.power else None)
+        for part in (self, other):
+            both._merge(part.n, part.mean, part.scatter)
+        both.n_pairs = self.n_pairs + other.n_pairs
+        both.differences = self.differences + other.differences
         return both
 
     def columns(self, start: int, stop: int | None = None) -> Statistics:
         """What these statistics are for some columns of the descriptors alone.
 
+        Only without a power, whose l2 depends on all columns.
+
         Examples
         --------
         >>> X = np.arange(12.0).reshape(4, 3)
         >>> part = Statistics(3).update(X).columns(1, 3)
-        >>> bool((part.covariance == Statistics(2).update(X[:, 1:]).covariance).all())
+        >>> bool(np.allclose(part.covariance, Statistics(2).update(X[:, 1:]).covariance))
         True
         """
+        if self.power not in (1, None):
+            raise ValueError(f"power: expected statistics without one, got {self.power}")
         which = slice(start, stop)
-        part = Statistics(len(self.total[which]))
+        part = Statistics(len(self.mean[which]), self.power)
         part.n, part.n_pairs = self.n, self.n_pairs
-        part.total = self.total[which]
-        part.squares, part.differences = (
-            np.ascontiguousarray(sums[which, which]) for sums in (self.squares, self.differences)
+        part.mean = self.mean[which].copy()
+        part.scatter, part.differences = (
+            sums[which, which].copy() for sums in (self.scatter, self.differences)
         )
         return part
-
-    @property
-    def mean(self) -> Array:
-        """Mean of all descriptors, shape (D,)."""
-        self._need(1, self.n, "descriptors")
-        return self.total / self.n
 
     @property
     def covariance(self) -> Array:
         """Covariance of all descriptors, shape (D, D)."""
         self._need(2, self.n, "descriptors")
-        mean = self.mean
-        return self.squares / self.n - np.outer(mean, mean)
+        return self.scatter / self.n
 
     @property
     def pair_covariance(self) -> Array:
@@ -191,33 +232,60 @@ class Statistics:
         from safetensors.numpy import save_file
 
         counts = {"counts": np.array([self.n, self.n_pairs])}
+        about = {"schema": _SCHEMA, "power": self.power}
         with atomic_path(path) as partial:
             save_file(
                 counts | {name: getattr(self, name) for name in _SUMS},
                 partial,
-                {"mkdesc": "statistics"},
+                {"mkdesc": "statistics", "about": json.dumps(about)},
             )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
-        """Read what :meth:`save` wrote."""
+        """Read what :meth:`save` wrote, in this version or in one without powers."""
         tensors, metadata = read_safetensors(path)
-        if metadata.get("mkdesc") != "statistics" or set(tensors) != {"counts", *_SUMS}:
+        old = "about" not in metadata
+        names = _OLD_SUMS if old else _SUMS
+        if metadata.get("mkdesc") != "statistics" or set(tensors) != {"counts", *names}:
             raise ValueError(f"{path}: not a file of mkdesc statistics")
         counts = tensors["counts"]
         if counts.shape != (2,) or counts.dtype.kind not in "iu" or counts.min() < 0:
             raise ValueError(f"{path}: counts: expected two numbers of descriptors and pairs")
-        if tensors["total"].ndim != 1:
-            raise ValueError(f"{path}: total has the shape {tensors['total'].shape}")
-        statistics = cls(len(tensors["total"]))
-        for name in _SUMS:
-            if tensors[name].shape != getattr(statistics, name).shape:
+        first, *squares = (tensors[name] for name in names)
+        if first.ndim != 1:
+            raise ValueError(f"{path}: {names[0]} has the shape {first.shape}")
+        for name in names:
+            expected = first.shape if name == names[0] else first.shape * 2
+            if tensors[name].shape != expected:
                 raise ValueError(f"{path}: {name} has the shape {tensors[name].shape}")
             if tensors[name].dtype != np.float64 or not np.isfinite(tensors[name]).all():
                 raise ValueError(f"{path}: {name} has NaN, infinity or other than float64")
-            setattr(statistics, name, tensors[name])
+        try:
+            power = None if old else _power(metadata["about"])
+            statistics = cls(len(first), power)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         statistics.n, statistics.n_pairs = (int(count) for count in counts)
+        statistics.mean, (statistics.scatter, statistics.differences) = first, squares
+        if old and statistics.n:
+            statistics.mean = first / statistics.n
+            statistics.scatter = squares[0] - np.outer(first, statistics.mean)
         return statistics
+
+
+def _power(about: str) -> float | None:
+    """The power that a file notes."""
+    try:
+        values = json.loads(about)
+        schema, power = values["schema"], values["power"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ValueError("its notes are not JSON with schema and power") from None
+    if schema != _SCHEMA:
+        raise ValueError(f"its schema is {schema!r}; this version reads {_SCHEMA}")
+    if isinstance(power, bool):
+        raise ValueError(f"power: expected a number in (0, 1] or None, got {power!r}")
+    found: float | None = power
+    return found
 
 
 def _grouped(labels: ArrayLike, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

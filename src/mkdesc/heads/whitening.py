@@ -23,7 +23,6 @@ __all__ = [
     "learn_head",
     "linear_head",
     "pca_scale",
-    "signed_power",
 ]
 
 Array = NDArray[np.float64]
@@ -37,15 +36,6 @@ RIDGE = 1e-6
 SINGULAR = 1e-10
 #: Share of the covariance of all descriptors in the denominator of ``gda``.
 MIXING = 0.1
-
-
-def signed_power(X: NDArray[Any], power: float) -> NDArray[Any]:
-    """Descriptors (N, D) with every number raised to a power, its sign kept; then l2.
-
-    >>> signed_power(np.array([[0.36, -0.64]]), 0.5).round(6).tolist()
-    [[0.6, -0.8]]
-    """
-    return X if power == 1 else L2().apply(Power(power).apply(X))
 
 
 class Whitening(Estimator):
@@ -78,7 +68,13 @@ class Whitening(Estimator):
     head_ : Head
         What was learned.
     statistics_ : Statistics
-        What it was learned from.
+        What it was learned from; models that were loaded have none.
+
+    Notes
+    -----
+    Parameters that are changed after fitting count: the whitening is learned again from its
+    statistics when it is next used. Where that cannot be (another ``power``, or a model that was
+    loaded), using it is an error until the parameter is as it was, or ``fit`` is called.
 
     Examples
     --------
@@ -91,6 +87,7 @@ class Whitening(Estimator):
 
     head_: Head
     statistics_: Statistics
+    learned_with_: dict[str, Any]
 
     def __init__(
         self,
@@ -126,9 +123,7 @@ class Whitening(Estimator):
         pairs
             Instead of ``y``, two arrays of row indices of matching descriptors.
         """
-        self.__dict__.pop("statistics_", None)
-        self.partial_fit(X, y, pairs)
-        return self.fit_statistics(self.statistics_)
+        return self.fit_statistics(self._gathered(X, y, pairs))
 
     def partial_fit(
         self,
@@ -140,43 +135,75 @@ class Whitening(Estimator):
 
         Pairs are formed within one call.
         """
-        self.check()
-        X = as_descriptors(X, name="X", keep_float=True)
-        if not hasattr(self, "statistics_"):
-            self.statistics_ = Statistics(X.shape[1])
-        labels = y if METHODS[self.method] else None
-        self.statistics_.update(signed_power(X, self.power), labels, pairs)
+        if hasattr(self, "statistics_"):
+            new = self._gathered(X, y, pairs, self.statistics_.dims)
+            # A sum of its own: statistics that it was given stay as they are.
+            self.statistics_ = self.statistics_ + new
+        elif hasattr(self, "head_"):
+            raise ValueError("X: a whitening that was loaded has no statistics to add to")
+        else:
+            self.statistics_ = self._gathered(X, y, pairs)
         self.__dict__.pop("head_", None)
         return self
 
-    def fit_statistics(self, statistics: Statistics) -> Self:
-        """Learn from statistics that were gathered, merged or loaded before.
-
-        They must be statistics of ``signed_power(descriptors, power)``.
-        """
+    def _gathered(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        pairs: tuple[ArrayLike, ArrayLike] | None,
+        dims: int | None = None,
+    ) -> Statistics:
+        """The statistics of data."""
         self.check()
-        self.statistics_ = statistics
-        self.head_ = learn_head(
+        X = as_descriptors(X, name="X", dims=dims, keep_float=True)
+        labels = y if METHODS[self.method] else None
+        return Statistics(X.shape[1], self.power).update(X, labels, pairs)
+
+    def fit_statistics(self, statistics: Statistics) -> Self:
+        """Learn from statistics of the same ``power`` that were gathered, merged or loaded."""
+        self.check()
+        head = learn_head(
             statistics, self.method, self.dims, self.t, self.shrinkage, self.ridge, self.power
         )
+        self.statistics_, self.head_ = statistics, head
+        self.learned_with_ = self.get_params()
         return self
+
+    @classmethod
+    def of_head(cls, head: Head, **params: Any) -> Self:
+        """A whitening that has learned a head, by what these parameters say.
+
+        >>> Whitening.of_head(linear_head(np.zeros(3), np.eye(3)), method="lw", dims=3).dims
+        3
+        """
+        whitening = cls(**params)
+        whitening.check()
+        whitening.head_ = head
+        whitening.learned_with_ = whitening.get_params()
+        return whitening
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Project descriptors (N, D) to unit vectors (N, dims), float32."""
         head = self.learned()
         return head.apply(as_descriptors(X, name="X", dims=head.dims_in, keep_float=True))
 
-    def learned(self, dims: int | None = None) -> Head:
-        """What was learned, or an error; also if it was learned on other than ``dims`` numbers."""
+    def learned(self) -> Head:
+        """What was learned, by the parameters as they are now; an error if nothing was."""
+        if not hasattr(self, "head_") and not hasattr(self, "statistics_"):
+            raise self._not_fitted()
         if not hasattr(self, "head_"):
-            if not hasattr(self, "statistics_"):
-                raise self._not_fitted()
             self.fit_statistics(self.statistics_)
-        found = self.head_.dims_in
-        if dims is not None and found != dims:
-            raise ValueError(
-                f"whitening: learned on {found} numbers, but the descriptor has {dims}"
-            )
+        now = self.get_params()
+        changed = [name for name, value in self.learned_with_.items() if now[name] != value]
+        if changed:
+            known = hasattr(self, "statistics_")
+            if not known or ("power" in changed and self.statistics_.power is None):
+                name = "power" if known else changed[0]
+                raise ValueError(
+                    f"{name}: this whitening was learned with {self.learned_with_[name]!r} and "
+                    f"has no statistics to learn again with {now[name]!r}: call fit"
+                )
+            self.fit_statistics(self.statistics_)
         return self.head_
 
     def fit_transform(
@@ -263,12 +290,16 @@ def learn_head(
     ridge: float | None = None,
     power: float = 1.0,
 ) -> Head:
-    """The head that a method makes of statistics; see :class:`Whitening`.
+    """The head that a method makes of statistics of the same power; see :class:`Whitening`.
 
     Columns come by decreasing eigenvalue; the largest number of each is positive.
     """
     from scipy.linalg import eigh
 
+    if statistics.power not in (power, None):
+        raise ValueError(
+            f"power: expected statistics of {power}, got some gathered with {statistics.power}"
+        )
     covariance = statistics.covariance
     if not METHODS[method]:
         values, vectors = eigh(_regular(covariance, ridge, "descriptors", method == "pca"))

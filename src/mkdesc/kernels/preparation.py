@@ -74,25 +74,6 @@ class Preparation:
             )
         return size // self.side
 
-    def facts(self) -> dict[str, str]:
-        """What a model file must remember of it."""
-        sigma = f"{self.sigma} * patch_size / 64" if self.side is None else f"{self.sigma}"
-        root = f"sqrt(gx^2 + gy^2 + {self.epsilon_square:g})"
-        weight = f"sqrt(magnitude + {self.epsilon:g})" if self.epsilon else "sqrt(magnitude)"
-        facts = {
-            "smoothing": f"gaussian, {2 * self.reach + 1} taps, sigma {sigma}, border replicated",
-            "gradient": f"left minus right, above minus below; {root.replace('e-0', 'e-')}",
-            "weight": weight.replace("e-0", "e-") + (" * exp(-rho^2)" if self.window else ""),
-            "normalisation": "l2 of the whole"
-            if self.joint
-            else "l2 of each part, l2 of the whole",
-        }
-        if self.side is not None:
-            facts["reduction"] = f"to {self.side} px by means"
-        if self.standardise:
-            facts["contrast"] = f"mean 0, divided by standard deviation + {self.softening:g}"
-        return facts
-
     def taps(self, size: int) -> Array:
         """Half of the Gaussian (centre, 1 px, ...), for patches of ``size`` px, (reach + 1,).
 

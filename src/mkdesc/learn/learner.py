@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mkdesc.descriptor import MKD
 from mkdesc.heads.statistics import Statistics
-from mkdesc.heads.whitening import METHODS, Whitening, signed_power
+from mkdesc.heads.whitening import METHODS, Whitening
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
 from mkdesc.models import Card, save_model
@@ -104,14 +104,19 @@ class Learned:
         """The same, with the source and settings noted."""
         return replace(self, source={"source": source, **settings})
 
-    def save(self, path: str | os.PathLike[str]) -> Card:
-        """Write the model to a safetensors file; returns its card."""
+    def save(self, path: str | os.PathLike[str], side: float | None = None) -> Card:
+        """Write the model to a safetensors file; returns its card.
+
+        ``side`` is that of keypoints' patches, in sigma, that it is best used at; default: the
+        one it was learned at, if it was learned from keypoints.
+        """
         facts = {name: value for name, value in asdict(self.report).items() if value == value}
         facts.pop("seconds")
         for name in ("fpr95_raw", "fpr95_learned"):
             if name in facts:
                 facts[name] = round(facts[name], 2)
-        return save_model(self.mkd, path, self.source | facts)
+        side = self.source.get("side") if side is None else side
+        return save_model(self.mkd, path, self.source | facts, side)
 
 
 def learn_model(
@@ -152,8 +157,10 @@ def learn_model(
     """
     start = time.perf_counter()
     mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
-    mkd.set_params(whitening=None, output="float32")
-    whitening = Whitening("gda", power=0.75) if whitening is None else whitening
+    mkd.set_params(whitening=None, head=None, output="float32")
+    # A copy: the caller's stays as it is.
+    chosen = Whitening("gda", power=0.75) if whitening is None else whitening
+    whitening = Whitening(**chosen.get_params())
     whitening.check()
     with tempfile.TemporaryFile() as spool:
         labels, width = _describe_all(blocks, mkd, spool)
@@ -216,7 +223,7 @@ def _gather(
     whitening: Whitening,
 ) -> Statistics:
     """Statistics of everything that is not held out."""
-    statistics = Statistics(raw.shape[1])
+    statistics = Statistics(raw.shape[1], whitening.power)
     labelled = METHODS[whitening.method] and pairs is None
     rows = np.flatnonzero(~held_row)
     order = rows[np.argsort(point_of[rows], kind="stable")]
@@ -226,16 +233,13 @@ def _gather(
         while last < len(order) and point_of[order[last]] == point_of[order[last - 1]]:
             last += 1  # all views of a point together
         part = order[first:last]
-        descriptors = signed_power(raw[part], whitening.power)
-        statistics.update(descriptors, point_of[part] if labelled else None)
+        statistics.update(raw[part], point_of[part] if labelled else None)
         first = last
     if pairs is not None:
         kept = [index[~held_row[pairs[0]]] for index in pairs]
         for start in range(0, len(kept[0]), ROWS):
             p, q = (raw[index[start : start + ROWS]] for index in kept)
-            statistics.update_differences(
-                signed_power(p, whitening.power), signed_power(q, whitening.power)
-            )
+            statistics.update_differences(p, q)
     return statistics
 
 

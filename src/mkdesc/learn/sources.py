@@ -145,7 +145,8 @@ def learn_hpatches(
         names = dataset.split(split, splits_file).train
         if not names:
             raise ValueError(f"split: {split!r} has no training sequences")
-    mkd = (MKD() if mkd is None else mkd).set_params(resize=True)
+    # A copy: the caller's stays as it is.
+    mkd = MKD(**((MKD() if mkd is None else mkd).get_params(deep=False) | {"resize": True}))
 
     def blocks() -> Iterator[TrainingBlock]:
         first = 0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.kernels.patches import as_patches
-from mkdesc.models.files import load_model
+from mkdesc.models.opening import open_model
 
 __all__ = ["describe"]
 
@@ -23,8 +23,9 @@ def describe(
     patches
         (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
     model
-        Name of a bundled model (``mkdesc models`` lists them) or a model file. None: the model
-        ``default`` for 64-px patches, its sibling ``default-32`` for 32-px ones.
+        What :func:`~mkdesc.models.open_model` takes: a bundled model (``mkdesc models`` lists
+        them), a model file, or ``FILE:SET:METHOD``. None: ``default`` for 64-px patches, its
+        sibling ``default-32`` for 32-px ones.
     resize
         Whether patches of another size than the model's are resampled or refused.
 
@@ -41,4 +42,4 @@ def describe(
     array = as_patches(patches)
     if model is None:
         model = "default-32" if array.shape[-1] == 32 else "default"
-    return load_model(model).set_params(resize=resize).transform(array)
+    return open_model(model).set_params(resize=resize).transform(array)

@@ -1,4 +1,4 @@
-"""Reading and writing models: ours, the bundled ones, and those in the layout of kornia/mkd."""
+"""Reading and writing model files, and the bundled ones."""
 
 from __future__ import annotations
 
@@ -11,27 +11,23 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc._support.text import shorten
 from mkdesc.descriptor import MKD
-from mkdesc.heads.whitening import METHODS, Whitening, linear_head, pca_scale
+from mkdesc.heads.head import Affine, Head
+from mkdesc.heads.whitening import Whitening, linear_head
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.models.card import Card, fingerprint
+from mkdesc.models.card import Card, read_json
+from mkdesc.models.kornia_layout import from_kornia
+from mkdesc.models.operations import Tensors, head_of, operations_of
+from mkdesc.models.schema1 import card_of
 
 __all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
 
 _SUFFIX = ".safetensors"
-#: Raw dimensions of the files in the layout of kornia/mkd, which do not name their kernels.
-_KORNIA = {238: "polar+cartesian", 175: "polar", 63: "cartesian"}
-_KORNIA_PATCH_SIZE = 64
 
 #: Characters of an error message that quotes from a file.
 _LONGEST_MESSAGE = 400
-
-Tensors = dict[str, NDArray[Any]]
 
 
 def bundled_models() -> list[str]:
@@ -46,18 +42,23 @@ def bundled_models() -> list[str]:
 
 
 def save_model(
-    mkd: MKD, path: str | os.PathLike[str], learned_from: dict[str, Any] | None = None
+    mkd: MKD,
+    path: str | os.PathLike[str],
+    learned_from: dict[str, Any] | None = None,
+    side: float | None = None,
 ) -> Card:
-    """Write a descriptor and its whitening to a safetensors file.
+    """Write a descriptor and its head to a safetensors file.
 
     Parameters
     ----------
     mkd
-        A descriptor whose ``whitening`` is a fitted :class:`~mkdesc.heads.whitening.Whitening`.
+        A descriptor with a head, or with a fitted :class:`~mkdesc.heads.whitening.Whitening`.
     path
         Where to; should end in ``.safetensors``.
     learned_from
         Anything worth remembering of the learning, as plain values.
+    side
+        Side of keypoints' patches, in units of their sigma, that the model is best used at.
 
     Returns
     -------
@@ -66,24 +67,23 @@ def save_model(
     """
     from safetensors.numpy import save_file
 
-    whitening = mkd.whitening
-    if not isinstance(whitening, Whitening) or not whitening.__sklearn_is_fitted__():
-        raise ValueError(f"mkd.whitening: expected a fitted Whitening, got {whitening!r}")
-    parametrization = as_parametrization(mkd.parametrization)
-    linear = whitening.learned(parametrization.dims).linear()
-    assert linear is not None
-    tensors = {"mean": linear.centre, "projection": linear.matrix}
-    params = whitening.get_params()
+    head = mkd.effective_head()
+    if head is None:
+        raise ValueError(f"mkd: expected one with a head or a fitted Whitening, got {mkd!r}")
+    operations, tensors = operations_of(head)
+    params = {} if mkd.whitening is None else mkd.whitening.get_params()
     card = Card(
-        parametrization=str(parametrization),
+        parametrization=str(as_parametrization(mkd.parametrization)),
         patch_size=int(mkd.patch_size),
-        method=params.pop("method"),
-        dims=linear.matrix.shape[1],
+        dims=head.dims_out,
+        head=operations,
+        method=params.pop("method", None),
         params={name: value for name, value in params.items() if name != "dims"},
+        side=None if side is None else float(side),
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
     )
-    card = replace(card, sha256=fingerprint(tensors, card))
+    card = replace(card, sha256=card.fingerprint(tensors))
     with atomic_path(path) as partial:
         save_file(tensors, partial, {"mkdesc": card.to_json()})
     return card
@@ -95,7 +95,7 @@ def load_model(
     method: str | None = None,
     dims: int = 128,
 ) -> MKD:
-    """Load a descriptor with its whitening.
+    """Load a descriptor with its head.
 
     Parameters
     ----------
@@ -107,6 +107,7 @@ def load_model(
 
     Examples
     --------
+    >>> import numpy as np
     >>> mkd = load_model("default")
     >>> mkd.patch_size, mkd.transform(np.zeros((2, 64, 64), np.uint8)).shape
     (64, (2, 128))
@@ -116,8 +117,8 @@ def load_model(
         if "mkdesc" in metadata:
             if set is not None or method is not None:
                 raise ValueError("set and method are for files in the layout of kornia/mkd")
-            return _from_ours(tensors, Card.from_json(metadata["mkdesc"]))
-        return _from_kornia(tensors, set, method, dims)
+            return _checked(tensors, metadata["mkdesc"])[1]
+        return from_kornia(tensors, set, method, dims)
 
 
 def read_card(model: str | os.PathLike[str]) -> Card:
@@ -130,9 +131,7 @@ def read_card(model: str | os.PathLike[str]) -> Card:
     if "mkdesc" not in metadata:
         raise ValueError(f"{path}: not a model of mkdesc (it has no card)")
     with _naming(path):
-        card = Card.from_json(metadata["mkdesc"])
-        _from_ours(tensors, card)
-    return card
+        return _checked(tensors, metadata["mkdesc"])[0]
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[Tensors, dict[str, str]]:
@@ -168,73 +167,41 @@ def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
     return name, *read_tensors(name)
 
 
-def _finite(name: str, tensor: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """A tensor of the expected shape, of real finite numbers."""
-    if tensor.shape != shape:
-        raise ValueError(f"{name} has the shape {tensor.shape}, expected {shape}")
-    with np.errstate(over="ignore"):
-        single = tensor.astype(np.float32)
-    if tensor.dtype.kind != "f" or not np.isfinite(single).all():
-        raise ValueError(f"{name} has NaN, infinity or no real numbers")
-    return single
-
-
-def _from_ours(tensors: Tensors, card: Card) -> MKD:
-    if sorted(tensors) != ["mean", "projection"]:
-        raise ValueError(f"expected the tensors mean and projection, got {', '.join(tensors)}")
-    parametrization = as_parametrization(card.parametrization)
-    raw = parametrization.dims
-    checked = {
-        "mean": _finite("mean", tensors["mean"], (raw,)),
-        "projection": _finite("projection", tensors["projection"], (raw, card.dims)),
-    }
-    if fingerprint(checked, card) != card.sha256:
+def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
+    """A card and the descriptor that it and the tensors make."""
+    values = read_json(text)
+    old = values.get("schema") == 1
+    card = card_of(values, tensors) if old else Card.from_values(values)
+    head = head_of(card.head, tensors)
+    if not old and card.fingerprint(tensors) != card.sha256:
         raise ValueError("card and tensors do not belong together (sha256 differs)")
+    if head.dims_out != card.dims:
+        raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
+    mkd = MKD(as_parametrization(card.parametrization), card.patch_size)
+    if card.method is None:
+        mkd.head = head
+    else:
+        mkd.whitening = _whitening(card, head)
+    mkd.effective_head()  # refuses what does not fit
+    return card, mkd
+
+
+def _whitening(card: Card, head: Head) -> Whitening:
+    """The whitening that a head was learned by."""
     if card.params.keys() != {"t", "shrinkage", "ridge", "power"}:
         raise ValueError(f"its whitening has the parameters {', '.join(card.params)}")
     try:
-        whitening = Whitening(card.method, card.dims, **card.params)
-        whitening.check()
+        whitening = Whitening.of_head(head, method=card.method, dims=card.dims, **card.params)
     except TypeError:
         raise ValueError(f"its whitening has the parameters {card.params}") from None
-    whitening.head_ = linear_head(
-        checked["mean"],
-        checked["projection"],
-        power=whitening.power,
-        square_root=card.method == "pca",
-    )
-    mkd = MKD(parametrization, card.patch_size, whitening)
-    return mkd.fit()
+    linear, root = head.linear(), card.method == "pca"
+    if linear is None or _kinds(head) != _kinds(
+        linear_head(linear.centre, linear.matrix, power=whitening.power, square_root=root)
+    ):
+        raise ValueError(f"its head ({head}) is not one of {card.method}, {card.params}")
+    return whitening
 
 
-def _from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims: int) -> MKD:
-    sets = sorted({name.split(".")[0] for name in tensors if name.count(".") == 2})
-    if not sets:
-        raise ValueError("neither a model of mkdesc nor one in the layout of kornia/mkd")
-    if subset not in sets:
-        raise ValueError(f"set: expected one of {', '.join(sets)}, got {subset!r}")
-    if method not in ("pca", "pcawt", "pcaws", "lw"):
-        raise ValueError(f"method: expected pca, pcawt, pcaws or lw, got {method!r}")
-    if not isinstance(dims, int) or dims < 1:
-        raise ValueError(f"dims: expected an integer >= 1, got {dims!r}")
-    prefix = f"{subset}.{'lw' if METHODS[method] else 'pca'}"
-    names = [f"{prefix}.{part}" for part in ("mean", "eigvecs", "eigvals")]
-    missing = [name for name in names if name not in tensors]
-    if missing:
-        raise ValueError(f"the tensor {missing[0]} is missing")
-    raw = tensors[names[0]].size
-    if raw not in _KORNIA:
-        raise ValueError(f"expected descriptors of 238, 175 or 63 numbers, got {raw}")
-    shapes = ((raw,), (raw, raw), (raw,))
-    mean, vectors, values = (
-        _finite(name, tensors[name], shape) for name, shape in zip(names, shapes, strict=True)
-    )
-    if not (values > 0).all():
-        raise ValueError(f"{names[2]} has eigenvalues that are not positive")
-    whitening = Whitening(method, dims)
-    if not METHODS[method]:
-        vectors = vectors * pca_scale(values, method, whitening.t, whitening.shrinkage)
-    whitening.head_ = linear_head(
-        mean, np.ascontiguousarray(vectors[:, :dims], np.float32), square_root=method == "pca"
-    )
-    return MKD(_KORNIA[raw], _KORNIA_PATCH_SIZE, whitening).fit()
+def _kinds(head: Head) -> list[object]:
+    """The stages of a head, whatever its matrices."""
+    return [Affine if isinstance(stage, Affine) else stage for stage in head.stages]

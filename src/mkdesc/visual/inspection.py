@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.compute.reference import pixel_weights, unit
-from mkdesc.heads.head import Head, Power
+from mkdesc.heads.head import Affine, Head
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
-from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
+from mkdesc.visual.whitenings import WhiteningLike, as_head
 
 __all__ = ["contributions", "part_scores"]
 
@@ -31,11 +31,11 @@ class _Part(NamedTuple):
 class _Pulled(NamedTuple):
     """What a descriptor's dot product with a vector is in terms of the raw descriptor x.
 
-    It is ``x @ forward - offset.sum()``.
+    It is ``x @ forward + constant.sum()``.
     """
 
     forward: Array
-    offset: Array
+    constant: Array
 
 
 def contributions(
@@ -47,11 +47,11 @@ def contributions(
     r"""What the pixels of two patches add to the similarity of their descriptors.
 
     A descriptor is a sum over pixels, so its dot product with another one is a sum over pixels
-    too. What follows the sum only weighs its numbers: l2, powers and roots multiply every number
-    of this patch's descriptor by a factor, and these factors are taken as they are. The mean that
-    a whitening subtracts is shared out among the pixels by their weights, product by product, so
-    that a pixel counts for what it adds beyond an average one. Both maps add up exactly to the
-    score, for every model.
+    too. What follows the sum only weighs its numbers: l2, powers, roots and rectifiers multiply
+    every number of this patch's descriptor by a factor, and these factors are taken as they are.
+    The mean that a whitening subtracts is shared out among the pixels by their weights, product by
+    product, so that a pixel counts for what it adds beyond an average one; constants of hidden
+    layers are shared out evenly. Both maps add up exactly to the score, for every model.
 
     Parameters
     ----------
@@ -146,33 +146,27 @@ def _scales(parts: list[_Part], joint: bool) -> Array:
     return scales / whole if whole > 0 else scales
 
 
-def _gain(x: Array, power: float) -> Array:
-    """What the signed power of a vector, and l2, multiply each of its numbers by."""
-    raised = np.abs(x) ** power
-    norm = np.linalg.norm(raised)
-    return np.divide(raised, np.abs(x) * norm, out=np.zeros_like(x), where=x != 0)
-
-
 def _finish(raw: Array, head: Head | None) -> tuple[Array, Callable[[Array], _Pulled]]:
     """The descriptor made of a raw one, and how dot products with it are pulled back to that."""
-    if head is None:
-        return raw, lambda other: _Pulled(other, np.zeros(len(raw)))
-    linear = linear_part(head)
-    mean, matrix = linear.centre.astype(np.float64), linear.matrix.astype(np.float64)
-    at = head.stages.index(linear)
-    powers = [
-        [s.exponent for s in part if isinstance(s, Power)]
-        for part in (head.stages[:at], head.stages[at:])
-    ]
-    before = _gain(raw, powers[0][0]) if powers[0] else np.ones(len(raw))
-    projected = (before * raw - mean) @ matrix
-    after = _gain(projected, powers[1][0] if powers[1] else 1.0)
+    stages = () if head is None else head.stages
+    points: list[NDArray[Any]] = [raw[None]]
+    for stage in stages:
+        points.append(stage.apply(points[-1]))
 
     def pull(other: Array) -> _Pulled:
-        back = matrix @ (after * other)
-        return _Pulled(before * back, mean * back)
+        forward, constant = other, np.zeros(len(other))
+        for stage, (x,), (y,) in zip(stages[::-1], points[-2::-1], points[:0:-1], strict=True):
+            if isinstance(stage, Affine):
+                # The centre belongs to the numbers that it is subtracted from, the rest to none.
+                back = stage.matrix.astype(np.float64) @ forward
+                rest = constant.sum() + stage.offset @ forward
+                forward, constant = back, rest / len(back) - stage.centre * back
+            else:
+                # All others multiply each number by a gain, that of this point.
+                forward = forward * np.divide(y, x, out=np.zeros_like(y), where=x != 0)
+        return _Pulled(forward, constant)
 
-    return after * projected, pull
+    return points[-1][0], pull
 
 
 def _spread(parts: list[_Part], pulled: _Pulled, scale: Array) -> Array:
@@ -182,7 +176,7 @@ def _spread(parts: list[_Part], pulled: _Pulled, scale: Array) -> Array:
     for part in parts:
         numbers = slice(first, first + len(part.sum))
         each = part.features @ (scale * pulled.forward)[numbers]
-        share = pulled.offset[numbers].sum() / part.weights.sum()
-        total += part.weights * (each - share)
+        share = pulled.constant[numbers].sum() / part.weights.sum()
+        total += part.weights * (each + share)
         first = numbers.stop
     return total

@@ -73,12 +73,11 @@ def inspect_pair(p: ArrayLike, q: ArrayLike, mkd: MKD) -> Inspection:
     """
     mkd.fit()
     whole, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
-    whole.preparation.reduction(size)  # refuses sizes that do not fit
     p, q = (
         patch if np.shape(patch)[-1:] == (size,) else resize_patches(patch, size)
         for patch in (np.asarray(p), np.asarray(q))
     )
-    map_p, map_q, score = contributions(p, q, whole, mkd if mkd.whitening else None)
+    map_p, map_q, score = contributions(p, q, whole, mkd.effective_head())
     patches = one_patch(p, "p")[0], one_patch(q, "q")[0]
     maps = np.stack([map_p, map_q])
     return Inspection(patches, maps, score, part_scores(p, q, whole), whole.preparation)

@@ -41,10 +41,10 @@ from mkdesc.evaluation.contenders.base import (
     file_hash,
 )
 from mkdesc.evaluation.contenders.tfeat import TFeat
-from mkdesc.heads.whitening import METHODS, Whitening
+from mkdesc.heads.whitening import METHODS
 from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.models import bundled_models, load_model, read_card
+from mkdesc.models import bundled_models, open_model, parse_model, read_card
 
 __all__ = ["get_descriptor", "get_descriptors", "named_descriptors"]
 
@@ -160,10 +160,10 @@ def _raw(name: str) -> PatchDescriptor:
 def _kornia(name: str, kind: str, rest: str) -> PatchDescriptor:
     given, whitening = rest or None, None
     if kind == "kornia-mkd" and rest:
-        given, *chosen = rest.rsplit(":", 2)
-        if len(chosen) != 2:
+        given, subset, method = parse_model(rest)
+        if subset is None or method is None:
             raise ValueError(f"descriptor {name!r}: expected kornia-mkd:FILE:SET:METHOD")
-        whitening = (chosen[0], chosen[1])
+        whitening = (subset, method)
     weights = kornia.weights_file(kind, given)
     describe = kornia.describe_with_kornia(kind, weights, whitening)
     identity = {} if weights is None else {"sha256": file_hash(weights)}
@@ -172,21 +172,23 @@ def _kornia(name: str, kind: str, rest: str) -> PatchDescriptor:
 
 def _model(name: str) -> ProjectedDescriptor:
     """A bundled model, a model file, or a file of several models with a choice from it."""
-    if name in bundled_models() or Path(name).is_file():
-        mkd, identity = load_model(name), {"sha256": read_card(name).sha256}
+    choice = parse_model(name)
+    if not choice.exists:
+        raise ValueError(
+            f"no descriptor {name!r}: neither a file nor one of "
+            f"{', '.join(named_descriptors())}, tfeat:FILE, csv:FOLDER, "
+            "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
+        )
+    mkd = open_model(name)
+    if choice.set is None:
+        identity = {"sha256": read_card(name).sha256}
     else:
-        file, *choice = name.rsplit(":", 2)
-        if len(choice) != 2 or not Path(file).is_file():
-            raise ValueError(
-                f"no descriptor {name!r}: neither a file nor one of "
-                f"{', '.join(named_descriptors())}, tfeat:FILE, csv:FOLDER, "
-                "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
-            )
-        mkd = load_model(file, set=choice[0], method=choice[1])
-        identity = {"sha256": file_hash(file), "whitening": ":".join(choice)}
-    if not isinstance(mkd.whitening, Whitening):
-        raise ValueError(f"{name}: a model without whitening")
-    head = mkd.whitening.learned()
+        identity = {
+            "sha256": file_hash(choice.model),
+            "whitening": f"{choice.set}:{choice.method}",
+        }
+    head = mkd.effective_head()
+    assert head is not None  # model files have one
     describe = mkd.set_params(resize=True).transform
     return ProjectedDescriptor(name, describe, _base(mkd), head, identity)
 

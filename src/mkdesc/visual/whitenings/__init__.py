@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from importlib.resources import as_file, files
-from pathlib import Path
 
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Affine, Head
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
-from mkdesc.models import load_model
+from mkdesc.models import load_model, open_model
 
 __all__ = ["WhiteningLike", "as_head", "bundled_whitenings", "linear_part", "load_whitening"]
 
@@ -57,9 +56,10 @@ def as_head(whitening: WhiteningLike, parametrization: str | Parametrization) ->
         learned_on = as_parametrization(whitening.parametrization)
         if learned_on != kernels:
             raise ValueError(f"whitening: learned on {learned_on}, expected {kernels}")
-        if whitening.whitening is None:
+        head = whitening.effective_head()
+        if head is None:
             raise ValueError("whitening: this MKD has none")
-        whitening = whitening.whitening
+        whitening = head
     if isinstance(whitening, Whitening):
         whitening = whitening.learned()
     if not isinstance(whitening, Head):
@@ -103,10 +103,7 @@ def load_whitening(name: str | os.PathLike[str]) -> MKD:
     if name in bundled_whitenings():
         with as_file(files(__name__) / f"{name}{_SUFFIX}") as path:
             return load_model(path)
-    file, *choice = name.rsplit(":", 2)
-    if len(choice) == 2 and Path(file).is_file():
-        return load_model(file, set=choice[0], method=choice[1])
     try:
-        return load_model(name)
+        return open_model(name)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}, {', '.join(bundled_whitenings())}") from None
