@@ -148,7 +148,7 @@ class MKD(Estimator):
         compute = load_backend(self.backend)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
-            done: NDArray[np.float32] = compute(part, parametrization, threads, start, head)
+            done = compute(part, parametrization, head=head, n_threads=threads, first=start)
             return done if self.output == "float32" else to_int8(done)
 
         if fits and self.output == "float32":

@@ -1,4 +1,4 @@
-"""Both computations against the authors' outputs and each other, on whatever may come."""
+"""All computations against the authors' outputs and the definition, on whatever may come."""
 
 import multiprocessing
 import threading
@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mkdesc import MKD
+from mkdesc.compute.backends import BACKENDS, load_backend
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.parametrization import NAMED
 from mkdesc.kernels.patches import resize_patches
 
@@ -27,7 +29,7 @@ def golden(shared):
     return {size: np.load(shared / f"golden/mkd_pytorch_{size}px.npz") for size in (32, 64)}
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("size", [32, 64])
 @pytest.mark.parametrize(
     ("spec", "name"), [("polar", "polar"), ("cartesian", "cart"), ("polar+cartesian", "concat")]
@@ -38,11 +40,15 @@ def test_same_as_the_authors_code(golden, backend, size, spec, name):
     np.testing.assert_allclose(found, golden[size][f"raw_{name}"], atol=1e-5)
 
 
-def both(patches, spec="polar+cartesian"):
+#: All but the definition, which the others are held against.
+OTHERS = [name for name in BACKENDS if name != "reference"]
+
+
+def both(patches, backend, spec="polar+cartesian"):
     size = patches.shape[-1]
     return (
         MKD(spec, patch_size=size, backend="reference").transform(patches),
-        MKD(spec, patch_size=size, backend="cpu").transform(patches),
+        MKD(spec, patch_size=size, backend=backend).transform(patches),
     )
 
 
@@ -87,7 +93,7 @@ def test_smaller_patches_look_much_the_same(shared):
     assert np.median(np.einsum("ij,ij->i", a, b)) > 0.98
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("gain", [0.3, 1, 40])
 def test_gain_and_offset_are_gone_from_the_extended_descriptor(shared, backend, gain):
     golden = np.load(shared / "golden/mkd_pytorch_64px.npz")["patches"][:20] / 255
@@ -117,7 +123,7 @@ def test_backends_agree_at_any_gain(rng, gain, dtype):
     np.testing.assert_allclose(cpu, reference, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_flat_patches_give_finite_unit_vectors(backend):
     flat = np.stack([np.full((16, 16), value, np.float32) for value in (0, 0.5, -3e38, 1e-40)])
     found = MKD(patch_size=16, backend=backend).transform(flat)
@@ -168,7 +174,7 @@ def test_works_after_fork(rng):
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("spec", ["intensity(2)", "rho(8,2)*intensity(2)", "extended"])
 def test_flat_patches_are_finite_beyond_the_paper(backend, spec):
     spec = spec if spec == "extended" else f"standard: {spec}"
