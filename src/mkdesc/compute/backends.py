@@ -47,8 +47,8 @@ class Describe(Protocol):
         Returns
         -------
         ndarray of shape (N, D)
-            Unit vectors, the same to the last bit for any number of threads and any split of the
-            patches. ValueError for what a backend does not have.
+            Unit vectors, the same to rounding for any number of threads and any split of the
+            patches; of ``cpu`` to the last bit. ValueError for what a backend does not have.
         """
 
 

@@ -40,7 +40,11 @@ def test_planes_that_meet_the_same_functions_share_them():
 def test_the_extended_descriptor_has_23_planes():
     layout = make_layout(EXTENDED, 32)
     assert layout.quantities[:4] == (7, 2, 9, 0)
-    assert len(layout.quantities.planes) == len(set(layout.quantities.planes.tolist())) == 7 + 2 + 9 + 5
+    assert (
+        len(layout.quantities.planes)
+        == len(set(layout.quantities.planes.tolist()))
+        == 7 + 2 + 9 + 5
+    )
 
 
 @pytest.mark.parametrize("spec", ["extended", "cartesian", "x(2,3)*theta(8,2)+y(1,1)"])
