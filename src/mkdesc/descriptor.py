@@ -173,7 +173,7 @@ class MKD(Estimator):
         compute = load_backend(self.backend)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
-            done: NDArray[np.float32] = compute(part, parametrization, threads, start, head)
+            done = compute(part, parametrization, head=head, n_threads=threads, first=start)
             return quantise(done, self.output)
 
         if fits and self.output == "float32":

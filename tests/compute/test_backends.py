@@ -1,4 +1,4 @@
-"""Both computations against the authors' outputs and each other, on whatever may come."""
+"""All computations against the authors' outputs and the definition, on whatever may come."""
 
 import multiprocessing
 import threading
@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mkdesc import MKD
+from mkdesc.compute.backends import BACKENDS, load_backend
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.parametrization import NAMED
 from mkdesc.kernels.patches import resize_patches
+from mkdesc.kernels.vonmises import MOST_FREQUENCIES as MOST
+from mkdesc.kernels.vonmises import VonMises
 
 SPECS = [
     *(name for name in NAMED if "extended" not in name),
@@ -27,7 +31,7 @@ def golden(shared):
     return {size: np.load(shared / f"golden/mkd_pytorch_{size}px.npz") for size in (32, 64)}
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("size", [32, 64])
 @pytest.mark.parametrize(
     ("spec", "name"), [("polar", "polar"), ("cartesian", "cart"), ("polar+cartesian", "concat")]
@@ -38,19 +42,24 @@ def test_same_as_the_authors_code(golden, backend, size, spec, name):
     np.testing.assert_allclose(found, golden[size][f"raw_{name}"], atol=1e-5)
 
 
-def both(patches, spec="polar+cartesian"):
+#: All but the definition, which the others are held against.
+OTHERS = [name for name in BACKENDS if name != "reference"]
+
+
+def both(patches, backend, spec="polar+cartesian"):
     size = patches.shape[-1]
     return (
         MKD(spec, patch_size=size, backend="reference").transform(patches),
-        MKD(spec, patch_size=size, backend="cpu").transform(patches),
+        MKD(spec, patch_size=size, backend=backend).transform(patches),
     )
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("size", [8, 9, 16, 31, 65])
 @pytest.mark.parametrize("spec", SPECS)
-def test_backends_agree_for_any_size_and_kernel(rng, size, spec):
-    reference, cpu = both(rng.integers(0, 256, (6, size, size), np.uint8), spec)
-    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+def test_backends_agree_for_any_size_and_kernel(backend, rng, size, spec):
+    reference, found = both(rng.integers(0, 256, (6, size, size), np.uint8), backend, spec)
+    np.testing.assert_allclose(found, reference, atol=1e-5)
 
 
 EXTENDED_SPECS = [
@@ -60,23 +69,27 @@ EXTENDED_SPECS = [
 ]
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("size", [32, 64, 96])
 @pytest.mark.parametrize("spec", EXTENDED_SPECS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_backends_agree_beyond_the_paper(rng, size, spec, dtype):
+def test_backends_agree_beyond_the_paper(backend, rng, size, spec, dtype):
     patches = (255 * rng.random((5, size, size)) ** 2).astype(dtype)
     patches[1] = 7  # flat
     patches[2, : size // 2] = 100  # a step
     patches[2, size // 2 :] = 101
-    reference, cpu = both(patches, spec)
-    np.testing.assert_allclose(cpu, reference, atol=1e-4)
-    assert np.isfinite(cpu).all()
+    reference, found = both(patches, backend, spec)
+    np.testing.assert_allclose(found, reference, atol=1e-4)
+    assert np.isfinite(found).all()
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("size", [24, 48])
-def test_backends_agree_on_smaller_patches(rng, size):
-    reference, cpu = both(rng.integers(0, 256, (5, size, size), np.uint8), "extended-24")
-    np.testing.assert_allclose(cpu, reference, atol=1e-4)
+def test_backends_agree_on_smaller_patches(backend, rng, size):
+    reference, found = both(
+        rng.integers(0, 256, (5, size, size), np.uint8), backend, "extended-24"
+    )
+    np.testing.assert_allclose(found, reference, atol=1e-4)
 
 
 def test_smaller_patches_look_much_the_same(shared):
@@ -87,7 +100,7 @@ def test_smaller_patches_look_much_the_same(shared):
     assert np.median(np.einsum("ij,ij->i", a, b)) > 0.98
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("gain", [0.3, 1, 40])
 def test_gain_and_offset_are_gone_from_the_extended_descriptor(shared, backend, gain):
     golden = np.load(shared / "golden/mkd_pytorch_64px.npz")["patches"][:20] / 255
@@ -96,6 +109,7 @@ def test_gain_and_offset_are_gone_from_the_extended_descriptor(shared, backend, 
     assert np.einsum("ij,ij->i", a, b).min() > 1 - 1e-3
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @settings(max_examples=60, deadline=None)
 @given(
     hnp.arrays(
@@ -105,19 +119,20 @@ def test_gain_and_offset_are_gone_from_the_extended_descriptor(shared, backend, 
         fill=None,
     ).filter(lambda a: bool(np.isfinite(a).all()))
 )
-def test_backends_agree_on_odd_values(patches):
-    reference, cpu = both(patches)
-    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+def test_backends_agree_on_odd_values(backend, patches):
+    reference, found = both(patches, backend)
+    np.testing.assert_allclose(found, reference, atol=1e-5)
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("gain", [1e-30, 1e-12, 1e-4, 1, 255, 1e9, 1e37])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_backends_agree_at_any_gain(rng, gain, dtype):
-    reference, cpu = both((rng.random((4, 16, 16)) * gain).astype(dtype))
-    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+def test_backends_agree_at_any_gain(backend, rng, gain, dtype):
+    reference, found = both((rng.random((4, 16, 16)) * gain).astype(dtype), backend)
+    np.testing.assert_allclose(found, reference, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_flat_patches_give_finite_unit_vectors(backend):
     flat = np.stack([np.full((16, 16), value, np.float32) for value in (0, 0.5, -3e38, 1e-40)])
     found = MKD(patch_size=16, backend=backend).transform(flat)
@@ -125,14 +140,65 @@ def test_flat_patches_give_finite_unit_vectors(backend):
     np.testing.assert_allclose(found, found[[0, 0, 0, 0]], atol=1e-6)
 
 
-def test_threads_batches_and_positions_do_not_matter(rng):
-    patches = rng.integers(0, 256, (1100, 16, 16), np.uint8)
-    one = MKD(patch_size=16, n_threads=1).transform(patches)
-    assert np.array_equal(MKD(patch_size=16, n_threads=5).transform(patches), one)
+def linear_head(rng, dims):
+    matrix, centre = rng.normal(size=(dims, 33)), rng.normal(size=dims) / 10
+    return Head((Power(0.75), L2(), Affine(matrix, centre), Power(0.5), L2()))
+
+
+def hidden_head(rng, dims):
+    first = Affine(rng.normal(size=(dims, 57)), rng.normal(size=dims) / 10, rng.normal(size=57))
+    last = Affine(rng.normal(size=(57, 9)), np.zeros(57), rng.normal(size=9))
+    return Head((Power(0.6), L2(), first, Relu(21), last, L2()))
+
+
+@pytest.mark.parametrize("make_head", [None, linear_head, hidden_head])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_threads_batches_and_positions_do_not_matter(rng, backend, make_head):
+    describe, cartesian = load_backend(backend), NAMED["cartesian"]
+    head = None if make_head is None else make_head(rng, cartesian.dims)
+    patches = rng.integers(0, 256, (1030, 8, 8), np.uint8)
+    one = describe(patches, cartesian, head=head)
     shuffled = rng.permutation(len(patches))
-    assert np.array_equal(MKD(patch_size=16).transform(patches[shuffled]), one[shuffled])
-    single = MKD(patch_size=16).transform(patches[777])
-    assert np.array_equal(single[0], one[777])
+    pairs = [
+        (describe(patches, cartesian, head=head, n_threads=5), one),
+        (describe(patches[shuffled], cartesian, head=head), one[shuffled]),
+    ]
+    for part in (slice(0, 1), slice(777, 778), slice(3, 6), slice(1, 12), slice(5, 500)):
+        pairs.append((describe(patches[part], cartesian, head=head), one[part]))
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert backend != "cpu" or np.array_equal(found, expected)  # to the last bit
+
+
+@pytest.mark.parametrize("make_head", [linear_head, hidden_head])
+@pytest.mark.parametrize("backend", OTHERS)
+def test_heads_are_those_of_the_definition(rng, backend, make_head):
+    cartesian = NAMED["cartesian"]
+    head = make_head(rng, cartesian.dims)
+    patches = rng.integers(0, 256, (21, 16, 16), np.uint8)
+    expected = load_backend("reference")(patches, cartesian, head=head)
+    found = load_backend(backend)(patches, cartesian, head=head)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        f"x(300,{MOST})",
+        f"y(300,{MOST})*theta(8,1)",
+        f"rho(300,{MOST})",
+        f"phi(300,{MOST})*theta(8,1)",
+        f"theta(300,{MOST})*x(1,1)",
+        f"relative_theta(300,{MOST})*x(1,1)",
+    ],
+)
+def test_backends_agree_at_the_most_frequencies(rng, backend, spec):
+    """A kernel of kappa 300 has all these frequencies: the last is 1e-3 of the first."""
+    kernel = VonMises(300, MOST).coefficients
+    assert kernel[-1] > 5e-4 * kernel[1]
+    reference, found = both(rng.integers(0, 256, (4, 32, 32), np.uint8), backend, spec)
+    np.testing.assert_allclose(found, reference, atol=1e-5)
 
 
 def test_several_threads_may_call_at_once(rng):
@@ -168,7 +234,7 @@ def test_works_after_fork(rng):
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("spec", ["intensity(2)", "rho(8,2)*intensity(2)", "extended"])
 def test_flat_patches_are_finite_beyond_the_paper(backend, spec):
     spec = spec if spec == "extended" else f"standard: {spec}"
@@ -176,25 +242,30 @@ def test_flat_patches_are_finite_beyond_the_paper(backend, spec):
     assert np.isfinite(MKD(spec, 32, backend=backend).transform(flat)).all()
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("gain", [1e-38, 1e-30, 1e-12, 1e-4, 1e30])
-def test_backends_agree_at_any_gain_beyond_the_paper(rng, gain):
-    reference, cpu = both((rng.random((4, 32, 32)) * gain).astype(np.float32), "extended")
-    np.testing.assert_allclose(cpu, reference, atol=1e-4)
+def test_backends_agree_at_any_gain_beyond_the_paper(backend, rng, gain):
+    reference, found = both(
+        (rng.random((4, 32, 32)) * gain).astype(np.float32), backend, "extended"
+    )
+    np.testing.assert_allclose(found, reference, atol=1e-4)
 
 
-def test_the_largest_numbers_are_fine():
+@pytest.mark.parametrize("backend", OTHERS)
+def test_the_largest_numbers_are_fine(backend):
     patch = np.zeros((1, 16, 16), np.float32)
     patch[0, 0, 0], patch[0, -1, -1] = -3e38, 3e38
-    reference, cpu = both(patch)
-    np.testing.assert_allclose(cpu, reference, atol=1e-5)
+    reference, found = both(patch, backend)
+    np.testing.assert_allclose(found, reference, atol=1e-5)
 
 
+@pytest.mark.parametrize("backend", OTHERS)
 @pytest.mark.parametrize("spec", ["theta(1e300,3)", "x(1e-2,8)*y(1e-2,8)", "theta(1e-9,4)"])
-def test_odd_kernels_are_computed_or_refused(rng, spec):
+def test_odd_kernels_are_computed_or_refused(backend, rng, spec):
     patches = rng.random((2, 16, 16))
     try:
-        reference, cpu = both(patches, spec)
+        reference, found = both(patches, backend, spec)
     except ValueError as error:
         assert "too narrow" in str(error)  # noqa: PT017
     else:
-        np.testing.assert_allclose(cpu, reference, atol=1e-5)
+        np.testing.assert_allclose(found, reference, atol=1e-5)

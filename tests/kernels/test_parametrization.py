@@ -102,9 +102,9 @@ def test_bad_text_is_refused(text, message):
         ("z" * 3000 + "(1,1)", "unknown attribute 'zzz"),
         ("z" * 3000, "cannot read 'zzz"),
         ("z" * 3000 + ":x(1,1)", "unknown preparation 'zzz"),
-        (f"x(1,{'9' * 3000})", "n must be an integer from 0 to 1000, got 9"),
-        ("x(1,20000)", "n must be an integer from 0 to 1000, got 20000"),
-        ("+".join(["x(1,1)*y(1,1)*theta(1,999)"] * 6), "107946 numbers per descriptor"),
+        (f"x(1,{'9' * 3000})", "n must be an integer from 0 to 64, got 9"),
+        ("x(1,20000)", "n must be an integer from 0 to 64, got 20000"),
+        ("x(1,64)*y(1,64)*theta(1,3)", "116487 numbers per descriptor"),
         ("x\n(1,1)*x(1,1)*z", "cannot read 'z'"),
     ],
 )

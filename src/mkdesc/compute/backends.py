@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BACKENDS", "load_backend"]
+from mkdesc.heads.head import Head
+from mkdesc.kernels.parametrization import Parametrization
+
+__all__ = ["BACKENDS", "Describe", "load_backend"]
 
 #: Each module has a function ``describe``; ``reference`` is the definition.
 BACKENDS = {"cpu": "mkdesc.compute.cpu.backend", "reference": "mkdesc.compute.reference"}
 
 
-def load_backend(name: str) -> Callable[..., NDArray[Any]]:
+class Describe(Protocol):
+    """What every backend offers."""
+
+    def __call__(
+        self,
+        patches: NDArray[Any],
+        parametrization: Parametrization,
+        *,
+        head: Head | None = None,
+        n_threads: int = 1,
+        first: int = 0,
+    ) -> NDArray[np.float32]:
+        """Describe patches.
+
+        Parameters
+        ----------
+        patches
+            (N, W, W), as :func:`~mkdesc.kernels.patches.as_patches` returns them.
+        parametrization
+            What is computed.
+        head
+            What raw descriptors go through; None: they are returned as they are.
+        n_threads
+            How many threads may share the work.
+        first
+            Index of the first patch, for error messages.
+
+        Returns
+        -------
+        ndarray of shape (N, D)
+            Unit vectors, the same to rounding for any number of threads and any split of the
+            patches; of ``cpu`` to the last bit. ValueError for what a backend does not have.
+        """
+
+
+def load_backend(name: str) -> Describe:
     """The function that describes patches, imported when it is first needed.
 
     >>> load_backend("reference").__module__
     'mkdesc.compute.reference'
     """
-    describe: Callable[..., NDArray[Any]] = import_module(BACKENDS[name]).describe
+    describe: Describe = import_module(BACKENDS[name]).describe
     return describe

@@ -34,14 +34,14 @@ def unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
 def describe(
     patches: NDArray[Any],
     parametrization: Parametrization,
+    *,
+    head: Head | None = None,
     n_threads: int = 1,
     first: int = 0,
-    head: Head | None = None,
 ) -> NDArray[np.float32]:
-    """Descriptors (N, D) of checked patches (N, W, W), one patch at a time, through the head.
+    """Descriptors (N, D) of checked patches (N, W, W); see :class:`~..backends.Describe`.
 
-    ``first`` is the index of the first patch, for error messages; ``n_threads`` is accepted
-    for the sake of a common call and not used.
+    One patch at a time: ``n_threads`` is accepted for the sake of the common call.
     """
     preparation = parametrization.preparation
     preparation.reduction(patches.shape[-1])  # refuses sizes that do not fit

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
@@ -25,8 +24,6 @@ MOST_SAMPLES = 4
 
 INTERPOLATIONS = ("cubic", "linear")
 
-_compiling = threading.Lock()
-
 
 class Pyramid(NamedTuple):
     """An image at several resolutions, laid out for the compiled loops."""
@@ -35,39 +32,23 @@ class Pyramid(NamedTuple):
     levels: NDArray[np.int64]
 
 
-@lru_cache
-def _compile_for(dtype: str) -> Callable[..., None]:
-    import numba
+@once
+def compile_for(dtype: str) -> Callable[..., None]:
+    """The compiled loop for patches of ``"uint8"`` or ``"float32"``, from the cache if there."""
     from numba import types
 
     from mkdesc.images.cutting_numba import cut_block
 
-    def array(kind: types.Type, ndim: int) -> types.Array:
-        # Declared read-only, an argument may be either; one compilation serves both.
-        return types.Array(kind, ndim, "C", readonly=True)
-
-    f32, i64 = types.float32, types.int64
-    signature = types.void(
-        array(f32, 1),
-        array(i64, 2),
-        array(types.float64, 3),
-        array(i64, 2),
+    arguments = (
+        array_type("float32", 1),
+        array_type("int64", 2),
+        array_type("float64", 3),
+        array_type("int64", 2),
         types.boolean,
-        f32,
-        types.Array(numba.from_dtype(np.dtype(dtype)), 3, "C"),
+        types.float32,
+        array_type(dtype, 3, written=True),
     )
-    options = {"nogil": True, "error_model": "numpy"}
-    try:
-        compiled: Callable[..., None] = numba.njit(signature, cache=True, **options)(cut_block)
-    except RuntimeError:  # no folder to keep compiled code in is writable
-        compiled = numba.njit(signature, **options)(cut_block)
-    return compiled
-
-
-def compile_for(dtype: str) -> Callable[..., None]:
-    """The compiled loop for patches of ``"uint8"`` or ``"float32"``, from the cache if there."""
-    with _compiling:
-        return _compile_for(dtype)
+    return compile_loop(cut_block, arguments)
 
 
 def cut_patches(

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_FAST = {"fastmath": True, "error_model": "numpy", "nogil": True, "inline": "never"}
+from mkdesc._support.compiling import FAST
 
 #: Pixels repeated beyond a level's upper and left borders; one more beyond the other two.
 PAD = 1
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def locate(frames, k, row, first, size, level, base, fx, fy):
     """Where a row of samples lies: index of the pixel at the upper left, and the rest.
 
@@ -37,7 +37,7 @@ def locate(frames, k, row, first, size, level, base, fx, fy):
         fy[j] = y - v
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def linear(pixels, stride, base, fx, fy, size, total):
     """Add bilinearly interpolated samples to ``total`` (W,)."""
     for j in range(size):
@@ -48,7 +48,7 @@ def linear(pixels, stride, base, fx, fy, size, total):
         total[j] += upper + v * (lower - upper)
 
 
-@njit(**_FAST)
+@njit(**FAST)
 def cubic(pixels, stride, base, fx, fy, size, total):
     """Add samples interpolated by Catmull-Rom splines to ``total`` (W,)."""
     half = np.float32(0.5)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
@@ -205,21 +205,23 @@ def _augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32
     return np.concatenate([x, extra], axis=1)
 
 
-@lru_cache
+@once
 def _compiled() -> Callable[..., None]:
-    import numba
     from numba import types
 
     from mkdesc.matching.nearest_numba import best_of_block
 
-    f32, i64 = types.float32, types.int64
-    floats, indices = types.Array(f32, 1, "C"), types.Array(i64, 1, "C")
-    narrow = types.Array(types.int32, 1, "C")  # as wide as a score: more of them at a time
-    scores = types.Array(f32, 2, "C", readonly=True)
-    signature = types.void(scores, i64, i64, floats, floats, indices, floats, narrow)
-    options = {"nogil": True, "fastmath": {"nnan", "nsz", "reassoc"}}
-    try:
-        done: Callable[..., None] = numba.njit(signature, cache=True, **options)(best_of_block)
-    except RuntimeError:  # no folder to keep compiled code in is writable
-        done = numba.njit(signature, **options)(best_of_block)
-    return done
+    def written(dtype: str) -> Any:
+        return array_type(dtype, 1, written=True)
+
+    arguments = (
+        array_type("float32", 2),
+        types.int64,
+        types.int64,
+        written("float32"),
+        written("float32"),
+        written("int64"),
+        written("float32"),
+        written("int32"),  # as wide as a score: more of them at a time
+    )
+    return compile_loop(best_of_block, arguments, fastmath={"nnan", "nsz", "reassoc"})

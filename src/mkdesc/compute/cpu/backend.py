@@ -2,62 +2,67 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.compute.cpu.plan import make_plan
-from mkdesc.heads.head import Head
-from mkdesc.kernels.parametrization import Parametrization
-from mkdesc.kernels.patches import check_finite, nonfinite_error, plain_block
+from mkdesc._support.compiling import array_type, compile_loop, once, type_of
+from mkdesc.compute.cpu.head import make_stages
+from mkdesc.compute.cpu.layout import make_layout
+from mkdesc.compute.cpu.structures import Preparing, double
+from mkdesc.heads.head import L2, Affine, Head
+from mkdesc.kernels.parametrization import CARTESIAN, Parametrization
+from mkdesc.kernels.patches import SMALLEST, check_finite, nonfinite_error, plain_block
 from mkdesc.kernels.pixelfeatures import own_features
+from mkdesc.kernels.preparation import PAPER, Preparation
 
 __all__ = ["describe"]
 
 #: Patches per unit of work: small enough to share evenly, large enough to hide the call.
 BLOCK = 256
 
-_compiling = threading.Lock()
 
-
-def _compile(function: Callable[..., Any], signature: Any, fastmath: bool) -> Callable[..., Any]:
-    import numba
-
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
-    try:
-        compiled: Callable[..., Any] = numba.njit(signature, cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep compiled code in is writable
-        compiled = numba.njit(signature, **options)(function)
-    return compiled
-
-
-def _read_only(kind: Any, ndim: int) -> Any:
-    """The type of an array argument; declared read-only, it may be either."""
-    from numba import types
-
-    return types.Array(kind, ndim, "C", readonly=True)
-
-
-@lru_cache
+@once
 def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[..., int]:
-    from numba import from_dtype, types
+    from numba import types
 
     from mkdesc.compute.cpu.describe_numba import make_describe_block
 
-    f32, f64, i64 = types.float32, types.float64, types.int64
-    reals, wholes = _read_only(f64, 1), _read_only(i64, 1)
-    preparing = (f64, i64, reals, f64, reals)
-    table, functions = _read_only(i64, 2), _read_only(f32, 2)
-    plan = (wholes, table, wholes, functions, table, functions, functions)
-    assembly = (wholes, wholes, _read_only(f32, 1), wholes)
-    patches, out = _read_only(from_dtype(np.dtype(dtype)), 3), types.Array(f32, 2, "C")
-    signature = i64(patches, _read_only(f32, 4), *preparing, *plan, *assembly, out)
-    return _compile(make_describe_block(beyond, separable), signature, fastmath=False)
+    # All layouts are of one type, and so are all preparations: any will do.
+    layout, preparing = make_layout(CARTESIAN, SMALLEST), _preparing(PAPER, SMALLEST)
+    arguments = (
+        array_type(dtype, 3),
+        array_type("float32", 4),
+        types.float64,
+        type_of(preparing),
+        type_of(layout),
+        array_type("float32", 2, written=True),
+    )
+    return compile_loop(make_describe_block(beyond, separable), arguments, fastmath=False)
+
+
+@once
+def _compile_head() -> Callable[..., None]:
+    from mkdesc.compute.cpu.head_numba import apply_block
+
+    stages = make_stages(Head((Affine(np.eye(1, dtype=np.float32)), L2())))  # of the type of all
+    raw, out = array_type("float32", 2), array_type("float32", 2, written=True)
+    return compile_loop(apply_block, (raw, type_of(stages), out), fastmath=True)
+
+
+def _preparing(preparation: Preparation, size: int) -> Preparing:
+    """How patches of ``size`` px are prepared, for the loops."""
+    return Preparing(
+        factor=preparation.reduction(size),
+        taps=double(preparation.taps(size)),
+        softening=preparation.softening,
+        epsilons=double(
+            np.array([preparation.epsilon_square, preparation.epsilon, preparation.flat])
+        ),
+    )
 
 
 def _own_features(
@@ -75,24 +80,16 @@ def _own_features(
 def describe(
     patches: NDArray[Any],
     parametrization: Parametrization,
+    *,
+    head: Head | None = None,
     n_threads: int = 1,
     first: int = 0,
-    head: Head | None = None,
 ) -> NDArray[np.float32]:
-    """Descriptors (N, D) of checked patches (N, W, W), through the head.
-
-    ``first`` is the index of the first patch, for error messages.
-    """
+    """Descriptors (N, D) of checked patches (N, W, W); see :class:`~..backends.Describe`."""
     size = patches.shape[-1]
     preparation = parametrization.preparation
-    factor = preparation.reduction(size)
-    plan = make_plan(parametrization, size // factor)
-    preparing = (
-        factor,
-        preparation.taps(size),
-        preparation.softening,
-        np.array([preparation.epsilon_square, preparation.epsilon, preparation.flat]),
-    )
+    preparing = _preparing(preparation, size)
+    layout = make_layout(parametrization, size // preparing.factor)
     dims = parametrization.dims if head is None else head.dims_out
     out = np.empty((len(patches), dims), np.float32)
 
@@ -102,16 +99,13 @@ def describe(
         raw = final
         if head is not None:
             raw = np.empty((len(block), parametrization.dims), np.float32)
-        with _compiling:  # from the disk cache, if it is there
-            compiled = _compile_describing(
-                block.dtype.name, preparation.standardise, plan.separable
-            )
+        loop = _compile_describing(block.dtype.name, preparation.standardise, layout.separable)
         own = _own_features(block, scale, parametrization, first + start)
-        bad = compiled(block, own, scale, *preparing, *plan, raw)
+        bad = loop(block, own, scale, preparing, layout, raw)
         if bad >= 0:
             raise nonfinite_error(first + start + bad)
         if head is not None:
-            final[:] = head.apply(raw)
+            _compile_head()(raw, make_stages(head), final)
 
     starts = range(0, len(patches), BLOCK)
     if n_threads == 1 or len(starts) < 2:

@@ -6,13 +6,10 @@ on a machine, compiles) only when patches are really described.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
-from mkdesc.compute.cpu import pixels_numba, sums_numba
 from mkdesc.compute.cpu.pixels_numba import (
     centred,
     curvatures,
@@ -32,55 +29,41 @@ from mkdesc.compute.cpu.pixels_numba import (
     weigh,
 )
 from mkdesc.compute.cpu.sums_numba import assemble, contract, contract_lines, drop_middle, fold
+from mkdesc.compute.cpu.unrolling import TILE_SUMS, TOGETHER
 
 #: Gradients are scaled up to this, so that their squares neither vanish nor overflow in float32.
 HEADROOM = 2.0**60
-#: Patches whose planes are contracted together, while the spatial functions are in the cache.
-TOGETHER = 4
-
-#: Changes with the functions that are called: numba's cache watches the file of the caller alone.
-CALLED = zlib.crc32(
-    b"".join(Path(str(module.__file__)).read_bytes() for module in (pixels_numba, sums_numba))
-)
 
 
-def make_describe_block(beyond: bool, separable: bool, called: int = CALLED) -> Callable[..., int]:
+def make_describe_block(beyond: bool, separable: bool) -> Callable[..., int]:
     """The loop over patches, compiled with what a parametrization needs and without the rest.
 
     ``beyond``: whether patches are reduced and standardised, and intensity and shape looked at.
     ``separable``: whether all spatial functions are products of one of x and one of y.
-    ``called``: what the cache must tell apart besides.
     """
 
-    def describe_block(
-        patches,
-        own,
-        scale,
-        factor,
-        taps,
-        softening,
-        epsilons,
-        counts,
-        products,
-        planes_of,
-        functions,
-        tiles,
-        across,
-        down,
-        row_starts,
-        columns,
-        coefficients,
-        part_starts,
-        out,
-    ):
+    def describe_block(patches, own, scale, preparing, layout, out):
         """Describe patches (N, W, W) into ``out`` (N, D); the first bad patch's index, or -1.
 
-        ``own`` (N, K, S, S) are the features that were registered.
+        Parameters
+        ----------
+        patches : (N, W, W)
+        own : (N, K, S, S) float32
+            The features that were registered.
+        scale : float64
+            What pixels are multiplied by.
+        preparing : Preparing
+        layout : Layout
+        out : (N, D) float32
         """
-        _ = called
+        factor, taps, epsilons = preparing.factor, preparing.taps, preparing.epsilons
+        products, planes_of = layout.quantities.products, layout.quantities.planes
+        n_gradient, n_intensity = layout.quantities.gradient, layout.quantities.intensity
+        n_shape, n_own = layout.quantities.shape, layout.quantities.own
+        functions, tiles = layout.functions.quarter, layout.functions.tiles
+        across, down = layout.functions.across, layout.functions.down
         size = patches.shape[1] // factor
         side, n_views = (size, 1) if separable else ((size + 1) // 2, 4)
-        n_gradient, n_intensity, n_shape, n_own = counts
         n_plain = n_gradient + n_intensity + n_shape + n_own
         values = np.empty((size, size), np.float64)
         between = np.empty((size, size), np.float64)
@@ -98,7 +81,7 @@ def make_describe_block(beyond: bool, separable: bool, called: int = CALLED) -> 
             sums = np.empty((len(down), len(halves)), np.float32)
         else:
             planes = np.zeros((TOGETHER, len(planes_of), 4, functions.shape[1]), np.float32)
-            tile_sums = np.empty((TOGETHER, len(tiles), 8), np.float32)
+            tile_sums = np.empty((TOGETHER, len(tiles), TILE_SUMS), np.float32)
         for first in range(0, len(patches), TOGETHER):
             n = min(TOGETHER, len(patches) - first)
             for k in range(n):
@@ -111,7 +94,7 @@ def make_describe_block(beyond: bool, separable: bool, called: int = CALLED) -> 
                     smooth(values, taps, between, blurred)
                     take_views(blurred, views)
                     mean, deviation = mean_and_deviation(blurred)
-                    gain, follow = 1.0 / (deviation * scale + softening), 1.0
+                    gain, follow = 1.0 / (deviation * scale + preparing.softening), 1.0
                 else:
                     smooth(patch, taps, between, blurred)
                     # The gain cancels in the end; only the epsilons must follow it.
@@ -143,14 +126,7 @@ def make_describe_block(beyond: bool, separable: bool, called: int = CALLED) -> 
                 if separable:
                     contract_lines(lines, across, halfway)
                     contract_lines(halves, down, sums)
-                    assemble(
-                        sums.ravel(),
-                        row_starts,
-                        columns,
-                        coefficients,
-                        part_starts,
-                        out[first + k],
-                    )
+                    assemble(sums.ravel(), layout.assembly, out[first + k])
                 else:
                     if size % 2:
                         drop_middle(quantities, side)
@@ -159,8 +135,7 @@ def make_describe_block(beyond: bool, separable: bool, called: int = CALLED) -> 
             if not separable:
                 contract(planes, n, functions, tiles, tile_sums)
                 for k in range(n):
-                    these = tile_sums[k].ravel()
-                    assemble(these, row_starts, columns, coefficients, part_starts, out[first + k])
+                    assemble(tile_sums[k].ravel(), layout.assembly, out[first + k])
         return -1
 
     return describe_block

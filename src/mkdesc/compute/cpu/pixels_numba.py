@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc._support.numba_options import CAREFUL, EXACT, FAST
+from mkdesc._support.compiling import CAREFUL, EXACT, FAST
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc._support.numba_options import FAST, NOTHING
+from mkdesc._support.compiling import FAST, NOTHING
+from mkdesc.compute.cpu.unrolling import LINE_FUNCTIONS
 
 
 @njit(**FAST)
@@ -61,8 +62,8 @@ def contract(planes, n, functions, tiles, sums):
 
 @njit(**FAST)
 def contract_lines(lines, functions, sums):
-    """Sums of lines (R, S) times functions (F, S) of one coordinate, F a multiple of five."""
-    for first in range(0, len(functions), 5):
+    """Sums of lines (R, S) times functions (F, S) of one coordinate, a few at a time."""
+    for first in range(0, len(functions), LINE_FUNCTIONS):
         f, g, h = functions[first], functions[first + 1], functions[first + 2]
         k, q = functions[first + 3], functions[first + 4]
         for r in range(len(lines)):
@@ -79,8 +80,10 @@ def contract_lines(lines, functions, sums):
 
 
 @njit(**FAST)
-def assemble(sums, row_starts, columns, coefficients, part_starts, out):
+def assemble(sums, assembly, out):
     """Combine the sums (S,) into a descriptor; normalise its parts and the whole."""
+    row_starts, columns = assembly.row_starts, assembly.columns
+    coefficients, part_starts = assembly.coefficients, assembly.part_starts
     if len(columns) == len(out):  # every component is one sum
         for j in range(len(out)):
             out[j] = coefficients[j] * sums[columns[j]]
