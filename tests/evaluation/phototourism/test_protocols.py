@@ -89,9 +89,9 @@ def test_revisited_within_images(rng, public_code):
 
 
 def test_public_code_mines_only_large_images(rng):
-    points = np.concatenate([rng.integers(0, 400, 1100), rng.integers(400, 480, 200)])
-    images = np.repeat([0, 1], [1100, 200])
-    descriptors = noisy(rng, points, noise=1.2)
+    points = np.concatenate([rng.integers(0, 400, 1100), rng.integers(400, 800, 1000)])
+    images = np.repeat([0, 1], [1100, 1000])
+    descriptors = noisy(rng, points, dims=8, noise=0.8)
     got = evaluate_revisited(descriptors, points, images, public_code=True)
     expected, _ = slow_revisited(descriptors, points, images, public_code=True)
     assert got.mean_ap == pytest.approx(expected, abs=1e-6)
