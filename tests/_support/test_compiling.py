@@ -1,4 +1,4 @@
-"""Compiled code that is kept on disk may only ever cost time: children with caches of their own."""
+"""Compiled code kept on disk may only ever cost time: children with caches of their own."""
 
 from __future__ import annotations
 
