@@ -78,8 +78,8 @@ class Terms:
     planes
         What is summed over the patch, each once.
     functions
-        Spatial functions (F, S, S) float64, the window included, of absolute value up to 1. Each is
-        there once, whatever its factor; of one whose extremes are 1 and -1 the negative may be, too.
+        Spatial functions (F, S, S) float64, the window included, of absolute value up to 1. Each
+        is there once, whatever its factor; where extremes are 1 and -1 perhaps its negative too.
     separation
         The same as functions of x and of y; None if some are no such products.
     component, plane, function, factor
