@@ -1,4 +1,4 @@
-"""Compiled code kept on disk may only ever cost time: children with caches of their own."""
+"""Compiled code that is kept on disk may only ever cost time: tried in child processes."""
 
 from __future__ import annotations
 

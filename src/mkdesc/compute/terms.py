@@ -79,8 +79,8 @@ class Terms:
     planes
         What is summed over the patch, each once.
     functions
-        Spatial functions (F, S, S) float64, the window included, the largest value of each 1 or
-        -1; each once up to a factor.
+        Spatial functions (F, S, S) float64, the window included, of absolute value up to 1. Each
+        is there once, whatever its factor; where extremes are 1 and -1 perhaps its negative too.
     separation
         The same as functions of x and of y; None if some are no such products.
     component, plane, function, factor

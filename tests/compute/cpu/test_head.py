@@ -1,4 +1,4 @@
-import itertools
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def affine(rng, rows, columns):
 @pytest.mark.parametrize("sizes", [(1, 1), (3, 5, 2), (16, 4), (17, 33, 15), (238, 1, 70, 128)])
 def test_hidden_layers_of_any_size(rng, sizes, count):
     stages = [Power(0.75), L2()]
-    for rows, columns in itertools.pairwise(sizes):
+    for rows, columns in pairwise(sizes):
         stages += [affine(rng, rows, columns), Relu(columns // 3)]
     head = Head((*stages[:-1], L2()))
     raw = rng.normal(size=(count, sizes[0])).astype(np.float32)
