@@ -50,14 +50,14 @@ def test_the_output_asked_for_decides(image, own, asked):
     """Whatever the model was set to, as if its float descriptors had been rounded once."""
     plain = mkdesc.load_model("compact")
     mkd = mkdesc.MKD(**{**plain.get_params(deep=False), "output": own})
-    features = mkdesc.Features(max_keypoints=100, model=mkd, output=asked)
+    features = mkdesc.Features(max_keypoints=100, model=mkd, side=24, output=asked)
     _, found = features.detectAndCompute(image)
     output = own if asked is None else asked
     assert (features.output, found.dtype) == (output, output)
     types = {"float32": cv2.CV_32F, "int8": cv2.CV_8S, "uint8": cv2.CV_8U}
     assert features.descriptorType() == types[output]
     assert features.defaultNorm() == cv2.NORM_L2
-    exact = mkdesc.Features(max_keypoints=100, model="compact").detectAndCompute(image)[1]
+    exact = mkdesc.Features(max_keypoints=100, model="compact", side=24).detectAndCompute(image)[1]
     scale = {"float32": 1, "int8": 254, "uint8": 256}[output]
     largest = {"float32": 1.0, "int8": 127, "uint8": 127}[output]
     expected = (scale * exact).clip(-largest, largest) + (128 if output == "uint8" else 0)
