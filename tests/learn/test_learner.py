@@ -83,7 +83,7 @@ def test_what_is_passed_in_stays_as_it_is(data, fitted):
     patches, labels = data
     whitening = Whitening("lw", 16)
     if fitted:
-        whitening.fit(np.random.default_rng(0).normal(size=(90, 63)), np.arange(90) // 2)
+        whitening.fit(np.random.default_rng(0).normal(size=(300, 63)), np.arange(300) // 2)
     mkd = MKD("cartesian", 12, whitening if fitted else None, output="int8")
     before = state(mkd), sorted(vars(whitening))
     head = whitening.learned() if fitted else None
