@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 
 import mkdesc
 from mkdesc._support.compiling import _Kept, _stamp, compile_loop
@@ -17,15 +18,14 @@ from mkdesc._support.compiling import _Kept, _stamp, compile_loop
 FACTOR = 2.0
 
 
+@njit(fastmath={"nnan", "nsz", "reassoc"})
+def inner(x, power):
+    return FACTOR * x**power
+
+
 def make_loop(power):
-    import numba
-
-    @numba.njit(fastmath={"nnan", "nsz", "reassoc"})
-    def inner(x):
-        return FACTOR * x**power
-
     def loop(x):
-        return inner(x) + 1
+        return inner(x, power) + 1
 
     return loop
 
