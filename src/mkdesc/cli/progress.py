@@ -75,11 +75,12 @@ def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Te
         lines = {} if first is None else {first: bar.add_task(first, total=None)}
 
         def tell(what: str, done: int, total: int) -> None:
-            if what not in lines:
+            name, _, _ = what.partition(":")  # what follows may change on the way
+            if name not in lines:
                 while lines and not keep:
                     bar.remove_task(lines.popitem()[1])
-                lines[what] = bar.add_task(what, total=None)
-            bar.update(lines[what], completed=done, total=total or None)
+                lines[name] = bar.add_task(what, total=None)
+            bar.update(lines[name], description=what, completed=done, total=total or None)
 
         yield tell
 

@@ -8,7 +8,7 @@ match. What a whitening learns from them is what detectors, cameras and light do
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import opencv, read_gray
 
-__all__ = ["VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
+__all__ = ["VIEWS", "PhotoBlock", "Recipe", "fresh_patches", "list_photos", "photo_blocks"]
 
 #: The views of a keypoint: how strongly each is changed.
 VIEWS = ("plain", "easy", "easy", "hard", "hard", "tough", "tough", "stronger")
@@ -104,12 +104,15 @@ class PhotoBlock:
         (n * views,) int64: equal for the views of one keypoint, and for nothing else.
     path, index
         The photograph, and its number in the list (skipped ones count).
+    frames
+        (n, 3, 3) float64: the squares of the keypoints.
     """
 
     patches: NDArray[np.uint8]
     labels: NDArray[np.int64]
     path: Path
     index: int
+    frames: NDArray[np.float64]
 
 
 def list_photos(photos: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -168,9 +171,11 @@ def photo_blocks(
     files = list_photos(photos)
     threads = checked_threads(n_threads)
 
-    def make(index: int) -> NDArray[np.uint8] | str:
+    def make(index: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]] | str:
         try:
-            return _views(read_gray(files[index]), how, np.random.default_rng([seed, index]))
+            image = _reduced(read_gray(files[index]), how.max_side)
+            frames = _frames(image, how)
+            return frames, _views(image, frames, how, np.random.default_rng([seed, index]))
         except (ValueError, OSError) as error:
             return str(error)
 
@@ -182,23 +187,64 @@ def photo_blocks(
             reasons.append(reason)
             warnings.warn(f"skipped: {reason}", RuntimeWarning, stacklevel=2)
             continue
-        count, views = made.shape[:2]
-        labels = np.repeat(np.arange(first, first + count), views)
-        first += count
-        patches = made.reshape(count * views, *made.shape[2:])
-        yield PhotoBlock(patches, labels, files[index], index)
+        frames, patches = made
+        labels = np.repeat(np.arange(first, first + len(frames)), len(how.views))
+        first += len(frames)
+        yield PhotoBlock(patches, labels, files[index], index, frames)
     if first == 0:
         raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
 
 
-def _views(image: NDArray[np.uint8], how: Recipe, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """All views (n, views, W, W) of the keypoints of a photograph."""
-    image = _reduced(image, how.max_side)
+def fresh_patches(
+    files: Sequence[Path],
+    frames: Mapping[int, NDArray[np.float64]],
+    recipe: Recipe,
+    seed: int,
+    number: int,
+) -> tuple[int, NDArray[np.uint8]]:
+    """Patches of a photograph made anew, as often as one likes.
+
+    Parameters
+    ----------
+    files, recipe, seed
+        As for :func:`photo_blocks`.
+    frames
+        What its blocks had, by the index of the photograph, in their order.
+    number
+        Which: photographs come in rounds, each in another order.
+
+    Returns
+    -------
+    first : int
+        The number, among the patches of all blocks, of the first that these stand for.
+    patches : ndarray of shape (n * views, W, W), uint8
+    """
+    around, place = divmod(number, len(frames))
+    chosen = int(np.random.default_rng([seed, around, 1]).permutation(len(frames))[place])
+    index = list(frames)[chosen]
+    before = sum(len(found) for found in list(frames.values())[:chosen])
+    image = _reduced(read_gray(files[index]), recipe.max_side)
+    rng = np.random.default_rng([seed, index, around, 2])
+    return before * len(recipe.views), _views(image, frames[index], recipe, rng)
+
+
+def _frames(image: NDArray[np.uint8], how: Recipe) -> NDArray[np.float64]:
+    """The squares (n, 3, 3) of the keypoints of a photograph."""
     # What lies beyond the border is no picture to learn from.
     frames = to_frames(detect_keypoints(image, detector=how.detector), how.side)
     frames = frames[inside(frames, image.shape)][: how.keypoints_per_photo]
     if not len(frames):
         raise ValueError("no keypoint whose patch is inside the photograph")
+    return frames
+
+
+def _views(
+    image: NDArray[np.uint8],
+    frames: NDArray[np.float64],
+    how: Recipe,
+    rng: np.random.Generator,
+) -> NDArray[np.uint8]:
+    """All views (n * views, W, W) of squares of a photograph, those of a square together."""
     size = how.patch_size
     patches = np.empty((len(frames), len(how.views), size, size), np.uint8)
     for view, level in enumerate(how.views):
@@ -208,7 +254,7 @@ def _views(image: NDArray[np.uint8], how: Recipe, rng: np.random.Generator) -> N
         moved = jitter_frames(frames, level, rng, how.perspective, how.scales_per_side)
         changed = change_image(image, how.photometric, rng)
         patches[:, view] = cut_patches(changed, moved, size, n_threads=1)
-    return patches
+    return patches.reshape(-1, size, size)
 
 
 def _reduced(image: NDArray[np.uint8], max_side: int | None) -> NDArray[np.uint8]:
