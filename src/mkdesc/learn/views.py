@@ -19,7 +19,7 @@ __all__ = ["FixedViews", "FreshViews", "Replacement", "Views"]
 
 #: How many views are made anew for each one that a batch takes. More cost more time than they
 #: are worth (docs/heads.md).
-FRESH = 0.3
+FRESH = 0.5
 #: More replacements than anybody waits for.
 _MANY = 1 << 40
 
