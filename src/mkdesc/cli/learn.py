@@ -62,6 +62,10 @@ HeadKind = Annotated[
     ),
 ]
 Hidden = Annotated[int, typer.Option(help="Units of the hidden layer.")]
+Rank = Annotated[
+    int | None,
+    typer.Option(help="Numbers that the hidden layer sees of a descriptor; default: all."),
+]
 Loss = Annotated[str, typer.Option(help="softmax or hardest (HardNet's).")]
 Steps = Annotated[
     int | None,
@@ -83,6 +87,7 @@ PAPER = "polar+cartesian"
 def _trained(
     head: str | None,
     hidden: int,
+    rank: int | None,
     loss: str,
     steps: int | None,
     minutes: float | None,
@@ -99,7 +104,7 @@ def _trained(
             raise ValueError("--steps, --minutes: expected --head mlp or --head linear with them")
         head = "linear" if start.linear() is not None else "mlp"
     trained = TrainedHead(
-        head, hidden, steps, minutes, loss=loss, device=device, seed=seed, start=start
+        head, hidden, rank, steps, minutes, loss=loss, device=device, seed=seed, start=start
     )
     trained.check()
     trained.chosen_device()  # said before the work if it is not there
@@ -157,6 +162,7 @@ def _photos(
     ] = " ".join(VIEWS),
     head: HeadKind = None,
     hidden: Hidden = 512,
+    rank: Rank = None,
     loss: Loss = "softmax",
     steps: Steps = None,
     minutes: Minutes = None,
@@ -177,6 +183,7 @@ def _photos(
         "views": views,
         "head": head,
         "hidden": hidden,
+        "rank": rank,
         "loss": loss,
     }
     if like is not None:
@@ -193,6 +200,7 @@ def _photos(
     trained = _trained(
         chosen["head"],
         chosen["hidden"],
+        chosen["rank"],
         chosen["loss"],
         steps,
         minutes,
@@ -232,6 +240,7 @@ def _settings(model: str) -> dict[str, Any]:
         "power": how["power"],
         "head": learned.get("head"),
         "hidden": learned.get("hidden", 512),
+        "rank": learned.get("rank"),
         "loss": learned.get("loss", "softmax"),
         "patch_size": card.patch_size,
         "side": learned["side"],
@@ -257,6 +266,7 @@ def _patches(
     power: Power = 0.75,
     head: HeadKind = None,
     hidden: Hidden = 512,
+    rank: Rank = None,
     loss: Loss = "softmax",
     steps: Steps = None,
     minutes: Minutes = None,
@@ -265,7 +275,7 @@ def _patches(
     continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from labelled patches: those of equal labels match."""
-    trained = _trained(head, hidden, loss, steps, minutes, device, seed, continue_from)
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
         lambda m, w, p: sources.learn_patches(file, m, w, p, trained),
         "patches",
@@ -289,6 +299,7 @@ def _phototourism(
     ] = None,
     head: HeadKind = None,
     hidden: Hidden = 512,
+    rank: Rank = None,
     loss: Loss = "softmax",
     steps: Steps = None,
     minutes: Minutes = None,
@@ -297,7 +308,7 @@ def _phototourism(
     continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from a subset in the Phototourism (UBC) layout."""
-    trained = _trained(head, hidden, loss, steps, minutes, device, seed, continue_from)
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
         lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs, trained),
         "patches",
@@ -323,6 +334,7 @@ def _hpatches(
     splits: Annotated[Path | None, typer.Option(help="The splits.json of HPatches.")] = None,
     head: HeadKind = None,
     hidden: Hidden = 512,
+    rank: Rank = None,
     loss: Loss = "softmax",
     steps: Steps = None,
     minutes: Minutes = None,
@@ -331,7 +343,7 @@ def _hpatches(
     continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from HPatches strips: equal rows of a sequence match."""
-    trained = _trained(head, hidden, loss, steps, minutes, device, seed, continue_from)
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
         lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits, trained),
         "patches",
@@ -355,6 +367,7 @@ def _colmap(
     side: Side = SIDE,
     head: HeadKind = None,
     hidden: Hidden = 512,
+    rank: Rank = None,
     loss: Loss = "softmax",
     steps: Steps = None,
     minutes: Minutes = None,
@@ -363,7 +376,7 @@ def _colmap(
     continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from a COLMAP model: the observations of a 3-D point match."""
-    trained = _trained(head, hidden, loss, steps, minutes, device, seed, continue_from)
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
         lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side, trained),
         "photos",

@@ -21,9 +21,6 @@ MARGIN = 1.0
 #: What cosines are divided by in the softmax.
 TEMPERATURE = 0.03
 
-_LINEAR = ("direct",)
-_HIDDEN = ("direct", "down", "threshold", "up", "offset")
-
 
 class Network:
     """Raw descriptors (N, D) to unit vectors (N, d), as layers say, on a device.
@@ -39,7 +36,9 @@ class Network:
         self._mean, self._scale = (
             torch.tensor(values, device=device) for values in (layers.mean, layers.scale)
         )
-        names = _HIDDEN if layers.hidden else _LINEAR
+        names = [*(() if layers.basis is None else ("basis",)), "direct"]
+        if layers.hidden:
+            names += ["down", "threshold", "up", "offset"]
         self.parameters: dict[str, Tensor] = {
             name: torch.tensor(getattr(layers, name), device=device, requires_grad=True)
             for name in names
@@ -54,6 +53,8 @@ class Network:
                 x = normalize(x, dim=1)
         x = x - self._mean
         learned = self.parameters
+        if "basis" in learned:
+            x = x @ learned["basis"]
         y = x @ learned["direct"]
         if self._layers.hidden:
             inner = torch.addmm(learned["threshold"], x / self._scale, learned["down"])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.progress import Progress, nobody
 from mkdesc.heads.head import Head
-from mkdesc.heads.layers import Layers, add_hidden, layers_of
+from mkdesc.heads.layers import Layers, add_hidden, layers_of, reduced
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn.views import FixedViews, Views
@@ -50,6 +50,9 @@ class TrainedHead(Estimator):
         ``"mlp"``: a hidden layer beside the projection. ``"linear"``: the projection alone.
     hidden
         Units of the hidden layer.
+    rank
+        To how many numbers descriptors are taken first, which makes room for more hidden units in
+        the same time; None: none are left out.
     steps, minutes
         How long to train, at most; both None: 2,000 steps on a CPU, 28,000 on a GPU.
     batch
@@ -90,6 +93,7 @@ class TrainedHead(Estimator):
         self,
         kind: str = "mlp",
         hidden: int = 512,
+        rank: int | None = None,
         steps: int | None = None,
         minutes: float | None = None,
         batch: int | None = None,
@@ -101,6 +105,7 @@ class TrainedHead(Estimator):
     ) -> None:
         self.kind = kind
         self.hidden = hidden
+        self.rank = rank
         self.steps = steps
         self.minutes = minutes
         self.batch = batch
@@ -162,8 +167,6 @@ class TrainedHead(Estimator):
         self.check()
         module = _training()
         device = self.chosen_device()
-        rng = np.random.default_rng([int(self.seed), 0])
-        layers = self._first_layers(statistics, rng)
         for part, name in ((views, "train on"), (check, "check with")):
             if part.points < 2:
                 raise ValueError(
@@ -181,7 +184,9 @@ class TrainedHead(Estimator):
             device=device,
             seed=int(self.seed),
         )
-        pairs = check.batch(few, rng)
+        seed = int(self.seed)
+        pairs = check.batch(few, np.random.default_rng([seed, 3]))
+        layers = self._first_layers(statistics, np.random.default_rng([seed, 0]))
         self.trained_ = module.train(layers, views, pairs, how, progress or nobody)
         self.head_ = self.trained_.layers.head()
         return self
@@ -190,7 +195,13 @@ class TrainedHead(Estimator):
         """What training begins with."""
         head = self.start
         if head is None:
-            head = self.effective_whitening().fit_statistics(statistics).learned()
+            whitening = self.effective_whitening()
+            dims = whitening.dims
+            if self.rank is not None:
+                whitening.dims = self.rank
+            head = whitening.fit_statistics(statistics).learned()
+            if self.rank is not None:
+                head = reduced(head, min(dims, head.dims_out))
         elif head.dims_in != statistics.dims:
             raise ValueError(
                 f"start: takes {head.dims_in} numbers, the descriptors have {statistics.dims}"
@@ -209,6 +220,8 @@ class TrainedHead(Estimator):
         found: dict[str, Any] = {"head": self.kind, "began_as": began, "loss": self.loss}
         if self.kind == "mlp":
             found["hidden"] = self.trained_.layers.hidden
+        if self.rank is not None:
+            found["rank"] = self.rank
         found |= {"ridge": whitening.ridge, "power": whitening.power}
         batch = BATCH[self.chosen_device()] if self.batch is None else self.batch
         return found | {"batch": batch, "device": self.chosen_device(), "training_seed": self.seed}
@@ -246,7 +259,7 @@ class TrainedHead(Estimator):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
                 raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
-        for name in ("hidden", "steps", "batch"):
+        for name in ("hidden", "rank", "steps", "batch"):
             value = getattr(self, name)
             if value is None and name != "hidden":
                 continue
