@@ -57,6 +57,9 @@ class MKD(Estimator):
         ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
     head
         Instead of a whitening, a :class:`~mkdesc.heads.head.Head` of any stages.
+    side
+        Side of the squares around keypoints, in units of their sigma, that this descriptor is
+        best used at; for those who cut patches, such as :class:`mkdesc.Features`. None: unknown.
 
     Notes
     -----
@@ -88,6 +91,7 @@ class MKD(Estimator):
         n_threads: int | None = None,
         output: str = "float32",
         head: Head | None = None,
+        side: float | None = None,
     ) -> None:
         self.parametrization = parametrization
         self.patch_size = patch_size
@@ -97,6 +101,7 @@ class MKD(Estimator):
         self.n_threads = n_threads
         self.output = output
         self.head = head
+        self.side = side
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -116,6 +121,10 @@ class MKD(Estimator):
             raise ValueError("head and whitening: expected one of them, got both")
         if not isinstance(self.output, str) or self.output not in OUTPUTS:
             raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {self.output!r}")
+        if self.side is not None and not (
+            isinstance(self.side, (int, float, np.number)) and 0 < self.side < np.inf
+        ):
+            raise ValueError(f"side: expected a number > 0 or None, got {self.side!r}")
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
         return parametrization, checked_threads(self.n_threads)

@@ -45,7 +45,7 @@ Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoin
 UseSide = Annotated[
     float | None,
     typer.Option(
-        help="Side that the model is best used at with keypoints, for its card; default: --side.",
+        help="Side that the model is best used at with keypoints, for its card.",
         show_default=False,
     ),
 ]
@@ -59,7 +59,6 @@ def _learn(
     output: Path,
     mkd: MKD,
     whitening: Whitening,
-    side: float | None = None,
 ) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report."""
     if output.suffix != ".safetensors":
@@ -71,7 +70,7 @@ def _learn(
     warm_up(mkd)
     with told(unit, "learning") as tell:
         learned = run(mkd, whitening, tell)
-    learned.save(output, side)
+    learned.save(output)
     for line in learned.report.lines():
         console.print(line, highlight=False)
     console.print(f"written: {output}", highlight=False)
@@ -134,9 +133,8 @@ def _photos(
         lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed),
         "photos",
         output,
-        MKD(chosen["parametrization"], chosen["patch_size"]),
+        MKD(chosen["parametrization"], chosen["patch_size"], side=chosen["use_side"]),
         whitening,
-        chosen["use_side"],
     )
 
 

@@ -20,7 +20,7 @@ from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
-from mkdesc.models import read_card
+from mkdesc.models import load_model, read_card
 
 __all__ = [
     "Extracted",
@@ -92,7 +92,9 @@ class Settings:
     def to_json(self) -> str:
         """As text; the model by what it is, not by its name, and the side that is really cut."""
         make_detector(self.detector)  # refuses unknown names
-        side = side_for(self.detector, self.model) if self.side is None else self.side
+        side = self.side
+        if side is None:
+            side = side_for(self.detector, load_model(self.model))
         made_of = {"model": read_card(self.model).sha256, "side": side}
         return json.dumps({**asdict(self), **made_of}, indent=1)
 

@@ -104,19 +104,14 @@ class Learned:
         """The same, with the source and settings noted."""
         return replace(self, source={"source": source, **settings})
 
-    def save(self, path: str | os.PathLike[str], side: float | None = None) -> Card:
-        """Write the model to a safetensors file; returns its card.
-
-        ``side`` is that of keypoints' patches, in sigma, that it is best used at; default: the
-        one it was learned at, if it was learned from keypoints.
-        """
+    def save(self, path: str | os.PathLike[str]) -> Card:
+        """Write the model to a safetensors file; returns its card."""
         facts = {name: value for name, value in asdict(self.report).items() if value == value}
         facts.pop("seconds")
         for name in ("fpr95_raw", "fpr95_learned"):
             if name in facts:
                 facts[name] = round(facts[name], 2)
-        side = self.source.get("side") if side is None else side
-        return save_model(self.mkd, path, self.source | facts, side)
+        return save_model(self.mkd, path, self.source | facts)
 
 
 def learn_model(
