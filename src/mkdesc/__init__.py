@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mkdesc.heads.statistics import Statistics
     from mkdesc.heads.whitening import Whitening
     from mkdesc.kernels.match_kernel import match_kernel
-    from mkdesc.kernels.own import register_feature
     from mkdesc.kernels.parametrization import (
         CARTESIAN,
         CARTESIAN_RELATIVE,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         as_parametrization,
         product,
     )
+    from mkdesc.kernels.registering import register_feature
     from mkdesc.kernels.vonmises import VonMises
     from mkdesc.matching.nearest import match_descriptors
     from mkdesc.matching.verification import verify_matches
@@ -59,7 +59,7 @@ _HOMES = {
     "Parametrization": "kernels.parametrization",
     "as_parametrization": "kernels.parametrization",
     "product": "kernels.parametrization",
-    "register_feature": "kernels.own",
+    "register_feature": "kernels.registering",
 }
 
 #: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.

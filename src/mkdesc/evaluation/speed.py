@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.installed import versions
 from mkdesc._support.progress import Progress
 from mkdesc._support.threads import available_threads
-from mkdesc._support.versions import versions
 from mkdesc.evaluation.contenders import (
     Descriptor,
     PatchDescriptor,
