@@ -1,27 +1,16 @@
 """Smoothed patches and their derivatives, step by step as in :mod:`mkdesc.kernels`.
 
-They are computed in double precision, and equal taps are added first: in flat or symmetric
-neighbourhoods gradients are exactly zero, and in nearly flat ones their directions hang on the
-last bit. A gradient of zero has a direction by definition (the angle 0), any other has its own.
+Equal taps are added first: in flat or symmetric neighbourhoods gradients are exactly zero. A
+gradient of zero has a direction by definition (the angle 0), the shortest other has its own.
 """
 
 from __future__ import annotations
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-__all__ = ["exact_type", "gradients", "second_order", "smoothed"]
-
-
-def exact_type(device: torch.device) -> torch.dtype:
-    """Double precision, where the device has it.
-
-    >>> exact_type(torch.device("cpu"))
-    torch.float64
-    """
-    return torch.float32 if device.type == "mps" else torch.float64
+__all__ = ["gradients", "second_order", "smoothed"]
 
 
 def smoothed(image: Tensor, taps: list[float]) -> Tensor:
@@ -33,7 +22,8 @@ def smoothed(image: Tensor, taps: list[float]) -> Tensor:
         image = taps[0] * image
         for k, tap in enumerate(taps[1:], 1):
             before = padded.narrow(axis, reach - k, size)
-            image = image + tap * (before + padded.narrow(axis, reach + k, size))
+            pair = before + padded.narrow(axis, reach + k, size)
+            image = torch.add(image, pair, alpha=tap)
     return image
 
 

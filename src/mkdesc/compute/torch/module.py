@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d
 
 from mkdesc.compute.terms import Plane, make_terms
-from mkdesc.compute.torch.derivatives import exact_type, gradients, second_order, smoothed
+from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
 from mkdesc.compute.torch.kappas import Kappas
 from mkdesc.compute.torch.pixels import (
     gradient_quantities,
@@ -125,22 +126,21 @@ class Descriptor(nn.Module):
         """The planes (N, S, S), in at least single precision."""
         wide = torch.promote_types(self.sums.dtype, torch.float32)
         preparation, names = self.preparation, {name for name, _ in self.quantities}
-        image, unit = self._reduced(patches)
+        image, unit = self._reduced(patches, wide)
         image = smoothed(image, self.taps)
         if preparation.standardise:
             image = standardised(image, preparation.softening / unit)
             unit = torch.ones_like(unit)
         found: dict[tuple[str, int], Tensor] = {}
         if "theta" in names:
-            gx, gy = (g.to(wide) for g in gradients(image))
             count = 1 + max(k for name, k in self.quantities if name == "theta")
-            these = gradient_quantities(gx, gy, preparation, unit.to(wide), count)
+            these = gradient_quantities(*gradients(image), preparation, unit, count)
             found |= {("theta", k): value for k, value in enumerate(these)}
         if "intensity" in names:
-            these = intensity_quantities(image.to(wide))
+            these = intensity_quantities(image)
             found |= {("intensity", k): value for k, value in enumerate(these)}
         if "shape" in names:
-            these = shape_quantities(*(d.to(wide) for d in second_order(image)))
+            these = shape_quantities(*second_order(image))
             found |= {("shape", k): value for k, value in enumerate(these)}
         for feature in self.parametrization.own:
             own = own_features(feature, image.detach().double().cpu().numpy())
@@ -148,17 +148,25 @@ class Descriptor(nn.Module):
             found |= {(feature.name, k): values[..., k] for k in range(feature.dims)}
         return [_product(plane, found) for plane in self.planes]
 
-    def _reduced(self, patches: Tensor) -> tuple[Tensor, Tensor]:
-        """Patches (N, S, S) of numbers up to 1, and what they were divided by, (N, 1, 1)."""
-        image = patches.to(exact_type(patches.device))
+    def _reduced(self, patches: Tensor, wide: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Patches (N, S, S) about zero, at most about 1, and what they were divided by (N, 1, 1).
+
+        Means are subtracted for the sake of precision alone: only differences count.
+        """
+        whole = patches.dtype in _INTEGERS
+        image = patches.to(torch.promote_types(patches.dtype, wide) if not whole else wide)
+        unit = torch.ones_like(image[:, :1, :1])
+        if not whole:
+            unit = image.detach().abs().amax(dim=(1, 2), keepdim=True).clamp_min(1)
+            image = image / unit
+        middle = image.detach().mean(dim=(1, 2), keepdim=True)
+        image = (image - (middle.round() if whole else middle)).to(wide)
         factor = self.preparation.reduction(patches.shape[-1])
         if factor > 1:
-            image = image.unflatten(2, (self.side, factor)).sum(dim=3)
-            image = image.unflatten(1, (self.side, factor)).sum(dim=2) / factor**2
-        if patches.dtype in _INTEGERS:
-            return image / _INTEGERS[patches.dtype], torch.ones_like(image[:, :1, :1])
-        unit = image.detach().abs().amax(dim=(1, 2), keepdim=True).clamp_min(1)
-        return image / unit, unit
+            image = avg_pool2d(image[:, None], factor)[:, 0]
+        if whole:
+            image = image / _INTEGERS[patches.dtype]
+        return image, unit.to(wide)
 
 
 def _product(plane: Plane, quantities: dict[tuple[str, int], Tensor]) -> Tensor:

@@ -38,23 +38,24 @@ def gradient_quantities(
 
     ``unit`` (N, 1, 1) is what a patch was divided by; the small numbers must follow it.
     """
-    length = gx.square() + gy.square()
-    epsilon_square = preparation.epsilon_square / unit.square()
-    weight = ((length + epsilon_square).sqrt() + preparation.epsilon / unit).sqrt()
+    headroom = 1.0 if preparation.standardise else HEADROOM
+    u, v = gx * headroom, gy * headroom
+    square = torch.addcmul(u * u, v, v)
+    length = square / headroom**2 + preparation.epsilon_square / (unit * unit)
+    weight = (length.sqrt() + preparation.epsilon / unit).sqrt()
     found = [weight]
     if count > 1:
-        headroom = 1.0 if preparation.standardise else HEADROOM
-        u, v = gx * headroom, gy * headroom
-        square = u.square() + v.square()
+        if square.requires_grad:
+            short = square <= (SHORT * headroom) ** 2
+            u, v, square = (torch.where(short, z.detach(), z) for z in (u, v, square))
         none = square <= (preparation.flat * headroom / unit).square()
-        short = square <= (SHORT * headroom) ** 2
-        u, v, square = (torch.where(short, z.detach(), z) for z in (u, v, square))
-        inverse = torch.where(none, 1.0, square).rsqrt()
-        cos, sin = torch.where(none, 1.0, u * inverse), torch.where(none, 0.0, v * inverse)
+        one = torch.ones((), dtype=u.dtype, device=u.device)
+        inverse = torch.where(none, one, square).rsqrt()
+        cos, sin = torch.where(none, one, u) * inverse, v * inverse
         c, s = weight * cos, weight * sin
         found += [c, s]
         while len(found) < count:
-            c, s = c * cos - s * sin, s * cos + c * sin
+            c, s = torch.addcmul(c * cos, s, sin, value=-1), torch.addcmul(s * cos, c, sin)
             found += [c, s]
     return found[:count]
 
