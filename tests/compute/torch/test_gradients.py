@@ -12,7 +12,7 @@ def make(spec, size, **options):
     return MKDescriptor(parametrization=spec, patch_size=size, **options)
 
 
-@pytest.mark.parametrize("spec", ["polar+cartesian", "x(1,1)*theta(8,2)+rho(2,1)"])
+@pytest.mark.parametrize("spec", ["phi(8,1)*relative_theta(8,1)", "x(1,1)*theta(8,1)+rho(2,1)"])
 def test_gradients_of_patches_are_those_of_differences(rng, spec):
     descriptor = make(spec, 8).double()
     patches = torch.from_numpy(rng.random((1, 8, 8))).requires_grad_()

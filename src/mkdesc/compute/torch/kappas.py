@@ -27,8 +27,8 @@ class Kappas(nn.Module):
     --------
     >>> from mkdesc.kernels.parametrization import CARTESIAN
     >>> kappas = Kappas(CARTESIAN)
-    >>> kappas.kappas.round(decimals=3).tolist()  # x, y, theta
-    [1.0, 1.0, 8.0]
+    >>> kappas.kappas.round(decimals=3).tolist()  # theta, x, y
+    [8.0, 1.0, 1.0]
     >>> bool((kappas() == 1).all())
     True
     """
@@ -58,7 +58,7 @@ class Kappas(nn.Module):
 
     @property
     def kappas(self) -> Tensor:
-        """One kappa for every kernel over an angle, in the order of the products."""
+        """One kappa for every kernel over an angle, gradient first, by product."""
         return self.log_kappas.detach().exp()
 
     def _coefficients(self) -> Tensor:

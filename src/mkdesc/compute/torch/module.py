@@ -117,9 +117,10 @@ class Descriptor(nn.Module):
         return patches
 
     def _describe(self, patches: Tensor) -> Tensor:
+        # Half precision has no room for the differences that count; the head may have it.
         with torch.autocast(patches.device.type, enabled=False):
-            planes = self._planes(patches)
-        raw = self.sums(planes, None if self.kappas is None else self.kappas())
+            gains = None if self.kappas is None else self.kappas()
+            raw = self.sums(self._planes(patches), gains)
         return self.head(raw).to(self.sums.dtype)
 
     def _planes(self, patches: Tensor) -> list[Tensor]:

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu, Stage
 
-__all__ = ["L2Stage", "PowerStage", "ReluStage", "head_module", "to_head", "unit_rows"]
+__all__ = ["AffineStage", "L2Stage", "PowerStage", "ReluStage", "head_module", "to_head", "unit_rows"]
 
 #: Norms below this are none.
 NOTHING = 1e-30
@@ -66,11 +66,17 @@ class L2Stage(nn.Module):
 
 
 class AffineStage(nn.Linear):
-    """A linear map that takes what it is given in the type of its weights."""
+    """A linear map of what is left of a centre; only the product is in the type of the weights."""
+
+    centre: Tensor
+
+    def __init__(self, dims_in: int, dims_out: int) -> None:
+        super().__init__(dims_in, dims_out)
+        self.register_buffer("centre", torch.zeros(dims_in))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (N, D) to (N, d)."""
-        return super().forward(x.to(self.weight.dtype))
+        return super().forward((x - self.centre).to(self.weight.dtype))
 
 
 def _stage_module(stage: Stage) -> nn.Module:
@@ -83,7 +89,8 @@ def _stage_module(stage: Stage) -> nn.Module:
     linear = AffineStage(*stage.matrix.shape)
     with torch.no_grad():
         linear.weight.copy_(torch.from_numpy(np.array(stage.matrix.T)))
-        linear.bias.copy_(torch.from_numpy(np.array(stage.constant)))
+        linear.bias.copy_(torch.from_numpy(np.array(stage.offset)))
+        linear.centre.copy_(torch.from_numpy(np.array(stage.centre)))
     return linear
 
 
@@ -115,10 +122,9 @@ def to_head(stages: nn.Sequential) -> Head:
             found.append(Relu(stage.start))
         elif isinstance(stage, L2Stage):
             found.append(L2())
-        elif isinstance(stage, nn.Linear):
-            weight = stage.weight.detach().float().cpu().numpy()
-            offset = stage.bias.detach().float().cpu().numpy()
-            found.append(Affine(weight.T, offset=offset))
+        elif isinstance(stage, AffineStage):
+            kept = (stage.weight.T, stage.centre, stage.bias)
+            found.append(Affine(*(tensor.detach().float().cpu().numpy() for tensor in kept)))
         else:
             raise ValueError(f"head: expected the stages of a head, got {stage!r}")
     return Head(tuple(found))

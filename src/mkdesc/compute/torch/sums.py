@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from mkdesc.compute.terms import Terms
 from mkdesc.compute.torch.stages import unit_rows
 
 __all__ = ["Sums"]
+
+#: Products with fewer rows are summed one pixel after the other on a CPU, which rounds more.
+FEW = 8
 
 
 class Sums(nn.Module):
@@ -80,21 +84,25 @@ class Sums(nn.Module):
         return next(b.dtype for b in self.buffers() if b.is_floating_point())
 
     def sums(self, planes: list[Tensor]) -> Tensor:
-        """The sums over the patch of planes (N, S, S), (N, K), in the type of the functions."""
+        """The sums over the patch of planes (N, S, S), (N, K), in the type of the planes."""
+        kind = planes[0].dtype
         if self.groups:
             found = []
             for index, group in enumerate(self.groups):
-                functions = self.get_buffer(f"functions_{index}")
+                functions = self.get_buffer(f"functions_{index}").to(kind)
                 these = torch.stack([planes[p] for p in group], dim=1).flatten(2)
-                found.append((these.to(functions.dtype) @ functions).flatten(1))
+                found.append(_multiply(these, functions).flatten(1))
             return torch.cat(found, dim=1)
-        these = torch.stack(planes, dim=1).to(self.across.dtype)
-        return (self.down @ (these @ self.across.T)).flatten(1)
+        across, down = self.across.to(kind), self.down.to(kind)
+        return (down @ (torch.stack(planes, dim=1) @ across.T)).flatten(1)
 
     def forward(self, planes: list[Tensor], gains: Tensor | None = None) -> Tensor:
         """Raw descriptors (N, D), parts and whole normalised, of planes (N, S, S)."""
         sums = self.sums(planes)
-        raw = sums[:, self.chosen] * self.factors if self.single else sums @ self.assembly
+        if self.single:
+            raw = sums[:, self.chosen] * self.factors.to(sums.dtype)
+        else:
+            raw = sums @ self.assembly.to(sums.dtype)
         if gains is not None:
             raw = raw * gains
         starts = self.part_starts
@@ -102,3 +110,10 @@ class Sums(nn.Module):
             return unit_rows(raw)
         parts = [unit_rows(raw[:, a:b]) for a, b in zip(starts, starts[1:], strict=False)]
         return torch.cat(parts, dim=1) / (len(starts) - 1) ** 0.5
+
+
+def _multiply(planes: Tensor, functions: Tensor) -> Tensor:
+    """Planes (N, P, Q) times functions (Q, F)."""
+    if torch.compiler.is_compiling() or planes.device.type != "cpu" or len(planes) >= FEW:
+        return planes @ functions
+    return (pad(planes, (0, 0, 0, 0, 0, FEW - len(planes))) @ functions)[: len(planes)]
