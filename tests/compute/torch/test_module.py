@@ -106,7 +106,7 @@ def test_any_gain(rng, gain, dtype):
 
 def test_channels_integers_and_chunks_do_not_matter(rng):
     descriptor = MKDescriptor(parametrization="polar+cartesian", patch_size=32)
-    patches = rng.integers(0, 256, (module.CHUNKS["cpu"] * 2 + 5, 32, 32), np.uint8)
+    patches = rng.integers(0, 256, (module.CPU_CHUNK * 2 + 5, 32, 32), np.uint8)
     whole = describe(descriptor, patches)
     one_by_one = np.concatenate([describe(descriptor, patches[i : i + 1]) for i in range(9)])
     np.testing.assert_allclose(one_by_one, whole[:9], atol=1e-6)
@@ -143,7 +143,7 @@ def test_modules_are_kept_moved_and_pickled(rng, tmp_path):
     patches = torch.from_numpy(rng.integers(0, 256, (3, 32, 32), np.uint8))
     descriptor = MKDescriptor("default-32")
     expected = descriptor(patches)
-    assert set(descriptor.state_dict()) == {f"head.2.{n}" for n in ("weight", "bias", "centre")}
+    assert set(descriptor.state_dict()) == {f"head.2.{n}" for n in ("weight", "bias", "centres")}
     other = MKDescriptor("default-32")
     nn.init.zeros_(other.head[2].weight)
     other.load_state_dict(descriptor.state_dict())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d
 
 from mkdesc.compute.terms import Plane, make_terms
 from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
+from mkdesc.compute.torch.fused import Fused, make_fused
 from mkdesc.compute.torch.kappas import Kappas
 from mkdesc.compute.torch.pixels import (
     gradient_quantities,
@@ -24,10 +28,9 @@ from mkdesc.kernels.pixelfeatures import own_features
 
 __all__ = ["Descriptor"]
 
-#: Patches at a time where no gradients are wanted, by kind of device: bounds the memory, and on a
-#: CPU keeps what is computed in its caches.
-CHUNKS = {"cpu": 32}
-CHUNK = 8192
+#: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
+#: computed in its caches.
+CPU_CHUNK, CHUNK, FUSED_CHUNK = 32, 8192, 1 << 16
 
 _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
 
@@ -93,10 +96,29 @@ class Descriptor(nn.Module):
         patches = self._checked(patches)
         if torch.compiler.is_compiling() or torch.is_grad_enabled() and self._learns(patches):
             return self._describe(patches)
-        step = CHUNKS.get(patches.device.type, CHUNK)
+        kernels = self._kernels(patches)
+        step = CPU_CHUNK if patches.device.type == "cpu" else CHUNK
+        describe: Callable[[Tensor], Tensor] = self._describe
+        if kernels is not None:
+            step, describe = FUSED_CHUNK, partial(
+                kernels.describe, head=self.head, dtype=self.sums.dtype
+            )
         if len(patches) <= step:
-            return self._describe(patches)
-        return torch.cat([self._describe(part) for part in patches.split(step)])
+            return describe(patches)
+        out = patches.new_empty((len(patches), self.out_dims), dtype=self.sums.dtype)
+        for start in range(0, len(patches), step):
+            out[start : start + step] = describe(patches[start : start + step])
+        return out
+
+    def _kernels(self, patches: Tensor) -> Fused | None:
+        """The fused kernels for these patches, if there are any."""
+        if not self.fused or self.kappas is not None or patches.device.type != "cuda":
+            return None
+        if patches.dtype not in (torch.uint8, torch.float32, torch.float16, torch.bfloat16):
+            return None
+        if self.sums.dtype == torch.float64 or len(patches) == 0:
+            return None
+        return make_fused(self.parametrization, patches.shape[-1], patches.device)
 
     def _learns(self, patches: Tensor) -> bool:
         return patches.requires_grad or any(p.requires_grad for p in self.parameters())

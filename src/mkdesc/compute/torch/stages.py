@@ -66,13 +66,28 @@ class L2Stage(nn.Module):
 
 
 class AffineStage(nn.Linear):
-    """A linear map of what is left of a centre; only the product is in the type of the weights."""
+    """A linear map of what is left of a centre; only the product is in the type of the weights.
 
-    centre: Tensor
+    Descriptors are near their centre, so it must stay exact in half precision too: it is kept as
+    the sum of two rows, the first of which any type can hold.
+    """
+
+    centres: Tensor
 
     def __init__(self, dims_in: int, dims_out: int) -> None:
         super().__init__(dims_in, dims_out)
-        self.register_buffer("centre", torch.zeros(dims_in))
+        self.register_buffer("centres", torch.zeros(2, dims_in))
+
+    @property
+    def centre(self) -> Tensor:
+        """What is subtracted, (D,), in at least single precision."""
+        kind = torch.promote_types(self.centres.dtype, torch.float32)
+        return self.centres.to(kind).sum(dim=0)
+
+    def set_centre(self, centre: Tensor) -> None:
+        """Replace what is subtracted."""
+        coarse = centre.bfloat16().to(centre.dtype)
+        self.centres.copy_(torch.stack([coarse, centre - coarse]))
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (N, D) to (N, d)."""
@@ -90,7 +105,7 @@ def _stage_module(stage: Stage) -> nn.Module:
     with torch.no_grad():
         linear.weight.copy_(torch.from_numpy(np.array(stage.matrix.T)))
         linear.bias.copy_(torch.from_numpy(np.array(stage.offset)))
-        linear.centre.copy_(torch.from_numpy(np.array(stage.centre)))
+        linear.set_centre(torch.from_numpy(np.array(stage.centre)))
     return linear
 
 
