@@ -53,7 +53,9 @@ def test_bundled_models_describe_as_on_the_cpu(shared, name):
 
 def test_the_definition_through_a_head_with_a_hidden_layer(rng):
     both, down = rng.normal(size=(63, 24)), rng.normal(size=(24, 6))
-    head = Head((Power(0.75), L2(), Affine(both, rng.normal(size=63)), Relu(4), Affine(down), L2()))
+    head = Head(
+        (Power(0.75), L2(), Affine(both, rng.normal(size=63)), Relu(4), Affine(down), L2())
+    )
     patches = rng.integers(0, 256, (7, 16, 16), np.uint8)
     raw = MKD("cartesian", 16, backend="reference").transform(patches)
     descriptor = MKDescriptor(parametrization="cartesian", patch_size=16, head=head)
@@ -174,7 +176,7 @@ def test_other_shapes_are_refused(patches):
 
 
 def test_other_types_and_contradictions_are_refused():
-    with pytest.raises(ValueError, match="got torch.int32"):
+    with pytest.raises(ValueError, match=r"got torch\.int32"):
         MKDescriptor("default-32")(torch.zeros(2, 32, 32, dtype=torch.int32))
     with pytest.raises(ValueError, match="expected one of them"):
         MKDescriptor("default", parametrization="polar")

@@ -1,9 +1,9 @@
 """Smoothing and derivatives of one axis as banded matrices, for the fused kernels.
 
 A smoothing is a matrix ``G`` (S, S), its border replicated; a derivative of the smoothed patch is
-``D @ G``. The rows of the latter add up to zero, so it can be written ``C @ differences``, with the
-differences of neighbours and the cumulative sums of its rows. Differences of equal pixels are
-exactly zero: flat areas keep their gradient of zero, however a matrix unit rounds.
+``D @ G``. The rows of the latter add up to zero, so it can be written ``C @ differences``, with
+the differences of neighbours and the cumulative sums of its rows. Differences of equal pixels
+are exactly zero: flat areas keep their gradient of zero, however a matrix unit rounds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matrices", "make_matrices"]
+__all__ = ["Matrices", "difference_matrix", "make_matrices", "transposed"]
 
 Array = NDArray[np.float64]
 
@@ -65,3 +65,20 @@ def make_matrices(taps: Array, size: int) -> Matrices:
 
     first, second = before - after, before - 2 * smooth + after
     return Matrices(smooth, of_differences(first), of_differences(second), first)
+
+
+def difference_matrix(size: int) -> Array:
+    """The matrix of differences to the next pixel, the last of which is 0.
+
+    >>> difference_matrix(3).tolist()
+    [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [0.0, 0.0, 0.0]]
+    """
+    matrix = np.eye(size) - np.eye(size, k=1)
+    matrix[-1] = 0
+    return matrix
+
+
+def transposed(matrices: tuple[Array, ...], side: int) -> Array:
+    """Matrices (S, S), transposed and padded with zeros, (K, side, side)."""
+    missing = side - len(matrices[0])
+    return np.stack([np.pad(m.T, [(0, missing), (0, missing)]) for m in matrices])

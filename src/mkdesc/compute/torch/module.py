@@ -94,14 +94,15 @@ class Descriptor(nn.Module):
         precision, or in that of the weights: double, or half.
         """
         patches = self._checked(patches)
-        if torch.compiler.is_compiling() or torch.is_grad_enabled() and self._learns(patches):
+        if torch.compiler.is_compiling() or (torch.is_grad_enabled() and self._learns(patches)):
             return self._describe(patches)
         kernels = self._kernels(patches)
         step = CPU_CHUNK if patches.device.type == "cpu" else CHUNK
         describe: Callable[[Tensor], Tensor] = self._describe
         if kernels is not None:
-            step, describe = FUSED_CHUNK, partial(
-                kernels.describe, head=self.head, dtype=self.sums.dtype
+            step, describe = (
+                FUSED_CHUNK,
+                partial(kernels.describe, head=self.head, dtype=self.sums.dtype),
             )
         if len(patches) <= step:
             return describe(patches)

@@ -7,10 +7,24 @@ import triton.language as tl
 
 
 @triton.jit
-def finish_rows(sums, chosen, factors, part_of, centre, out, n, K: tl.constexpr, D: tl.constexpr,
-                PARTS: tl.constexpr, POWER: tl.constexpr, AGAIN: tl.constexpr,
-                ROWS: tl.constexpr, WIDE: tl.constexpr):
-    """Numbers ``chosen`` (D,) of sums (n, K), times factors, as unit vectors, minus a centre.
+def finish_rows(
+    sums,
+    chosen,
+    factors,
+    part_of,
+    centre,
+    out,
+    n,
+    K: tl.constexpr,
+    D: tl.constexpr,
+    TERMS: tl.constexpr,
+    PARTS: tl.constexpr,
+    POWER: tl.constexpr,
+    AGAIN: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """Sums (n, K), as ``chosen`` and times factors (TERMS, D), as unit vectors minus a centre.
 
     Each of the parts is normalised; then all numbers are raised to a power, if it is not 1, and
     normalised again, if AGAIN.
@@ -19,10 +33,12 @@ def finish_rows(sums, chosen, factors, part_of, centre, out, n, K: tl.constexpr,
     column = tl.arange(0, WIDE)
     real = column < D
     keep = (row < n)[:, None] & real[None, :]
-    from_ = tl.load(chosen + column, mask=real, other=0)
-    factor = tl.load(factors + column, mask=real, other=0.0)
-    value = tl.load(sums + row[:, None] * K + from_[None, :], mask=keep, other=0.0)
-    value = value.to(tl.float32) * factor[None, :]
+    value = tl.zeros((ROWS, WIDE), tl.float32)
+    for t in tl.static_range(TERMS):
+        which = tl.load(chosen + t * D + column, mask=real, other=0)
+        factor = tl.load(factors + t * D + column, mask=real, other=0.0)
+        term = tl.load(sums + row[:, None] * K + which[None, :], mask=keep, other=0.0)
+        value += term.to(tl.float32) * factor[None, :]
     part = tl.load(part_of + column, mask=real, other=0)[None, :]
     norm = tl.zeros((ROWS, WIDE), tl.float32)
     for p in tl.static_range(PARTS):
@@ -37,3 +53,16 @@ def finish_rows(sums, chosen, factors, part_of, centre, out, n, K: tl.constexpr,
         value = value * tl.rsqrt(tl.maximum(total, 1e-37))
     value = value - tl.load(centre + column, mask=real, other=0.0)[None, :]
     tl.store(out + row[:, None] * D + column[None, :], value.to(out.dtype.element_ty), mask=keep)
+
+
+@triton.jit
+def unit_rows(rows, out, n, D: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """Rows (n, D) divided by their norms."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, WIDE)[None, :]
+    keep = (row < n)[:, None] & (column < D)
+    at = row[:, None] * D + column
+    value = tl.load(rows + at, mask=keep, other=0.0).to(tl.float32)
+    total = tl.sum(value * value, axis=1)[:, None]
+    value = value * tl.rsqrt(tl.maximum(total, 1e-37))
+    tl.store(out + at, value.to(out.dtype.element_ty), mask=keep)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -108,7 +110,7 @@ class Sums(nn.Module):
         starts = self.part_starts
         if len(starts) == 2:
             return unit_rows(raw)
-        parts = [unit_rows(raw[:, a:b]) for a, b in zip(starts, starts[1:], strict=False)]
+        parts = [unit_rows(raw[:, a:b]) for a, b in pairwise(starts)]
         return torch.cat(parts, dim=1) / (len(starts) - 1) ** 0.5
 
 
