@@ -48,7 +48,8 @@ class MKD(Estimator):
     resize
         Whether patches of a size that is not taken are resampled to ``patch_size`` or refused.
     backend
-        ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy.
+        ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy. ``"torch"``:
+        PyTorch, on a GPU (docs/torch.md).
     n_threads
         Number of threads; None: one per core.
     output
@@ -60,6 +61,9 @@ class MKD(Estimator):
     side
         Side of the squares around keypoints, in units of their sigma, that this descriptor is
         best used at; for those who cut patches, such as :class:`mkdesc.Features`. None: unknown.
+    device
+        Where the backend ``"torch"`` computes, such as ``"cuda"``; None: on the GPU if there is
+        one.
 
     Notes
     -----
@@ -92,6 +96,7 @@ class MKD(Estimator):
         output: str = "float32",
         head: Head | None = None,
         side: float | None = None,
+        device: str | None = None,
     ) -> None:
         self.parametrization = parametrization
         self.patch_size = patch_size
@@ -102,6 +107,7 @@ class MKD(Estimator):
         self.output = output
         self.head = head
         self.side = side
+        self.device = device
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -113,6 +119,10 @@ class MKD(Estimator):
             raise ValueError(
                 f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
             )
+        if self.device is not None and not isinstance(self.device, str):
+            raise ValueError(f"device: expected text or None, got {self.device!r}")
+        if self.device is not None and self.backend != "torch":
+            raise ValueError(f"device: only the backend 'torch' has one, got {self.backend!r}")
         if self.whitening is not None and not isinstance(self.whitening, Whitening):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         if self.head is not None and not isinstance(self.head, Head):
@@ -179,7 +189,7 @@ class MKD(Estimator):
                 f"{patches.shape[-1]} x {patches.shape[-1]}; resize=True (--resize) resamples them"
             )
         head = self.effective_head()
-        compute = load_backend(self.backend)
+        compute = load_backend(self.backend, self.device)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
             done = compute(part, parametrization, head=head, n_threads=threads, first=start)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc._support.progress import Progress
+from mkdesc.cli.options import Device, on_device
 from mkdesc.cli.progress import console, told, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
@@ -102,6 +103,7 @@ def _photos(
         str, typer.Option(help="Strengths of the views of a keypoint, with spaces between.")
     ] = " ".join(VIEWS),
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    device: Device = "cpu",
 ) -> None:
     """Learn from plain photographs: no labels, no reconstruction."""
     chosen: dict[str, Any] = {
@@ -133,7 +135,12 @@ def _photos(
         lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed),
         "photos",
         output,
-        MKD(chosen["parametrization"], chosen["patch_size"], side=chosen["use_side"]),
+        MKD(
+            chosen["parametrization"],
+            chosen["patch_size"],
+            side=chosen["use_side"],
+            **on_device(device),
+        ),
         whitening,
     )
 
@@ -172,13 +179,14 @@ def _patches(
     dims: Dims = 128,
     ridge: Ridge = None,
     power: Power = 0.75,
+    device: Device = "cpu",
 ) -> None:
     """Learn from labelled patches: those of equal labels match."""
     _learn(
         lambda m, w, p: sources.learn_patches(file, m, w, p),
         "patches",
         output,
-        MKD(parametrization, open_patches(file).size),
+        MKD(parametrization, open_patches(file).size, **on_device(device)),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -195,13 +203,14 @@ def _phototourism(
     pairs: Annotated[
         int | None, typer.Option(help="Which m50 file, by its number of pairs; the largest.")
     ] = None,
+    device: Device = "cpu",
 ) -> None:
     """Learn from a subset in the Phototourism (UBC) layout."""
     _learn(
         lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs),
         "patches",
         output,
-        MKD(parametrization),
+        MKD(parametrization, **on_device(device)),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -220,13 +229,14 @@ def _hpatches(
         str | None, typer.Option(help="Learn from the training part of this split.")
     ] = None,
     splits: Annotated[Path | None, typer.Option(help="The splits.json of HPatches.")] = None,
+    device: Device = "cpu",
 ) -> None:
     """Learn from HPatches strips: equal rows of a sequence match."""
     _learn(
         lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits),
         "patches",
         output,
-        MKD(parametrization, patch_size, resize=True),
+        MKD(parametrization, patch_size, resize=True, **on_device(device)),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -243,12 +253,13 @@ def _colmap(
     power: Power = 0.75,
     patch_size: PatchSize = 64,
     side: Side = SIDE,
+    device: Device = "cpu",
 ) -> None:
     """Learn from a COLMAP model: the observations of a 3-D point match."""
     _learn(
         lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side),
         "photos",
         output,
-        MKD(parametrization, patch_size),
+        MKD(parametrization, patch_size, **on_device(device)),
         Whitening(method, dims, ridge=ridge, power=power),
     )

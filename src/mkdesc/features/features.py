@@ -69,6 +69,8 @@ class Features:
         file. See :class:`mkdesc.MKD`.
     n_threads
         Number of threads; None: one per core.
+    device
+        Where PyTorch describes patches, such as ``"cuda"``; None: as ``model`` has it.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Features:
         upright: bool = False,
         output: str | None = None,
         n_threads: int | None = None,
+        device: str | None = None,
     ) -> None:
         check_max_keypoints(max_keypoints)
         given = model if isinstance(model, MKD) else load_model(model)
@@ -97,7 +100,11 @@ class Features:
             raise ValueError(f"side: expected a number > 0, got {side!r}")
         self.detector = make_detector(detector) if isinstance(detector, str) else detector
         self.max_keypoints = max_keypoints
-        own = {"n_threads": n_threads, "output": given.output if output is None else output}
+        own: dict[str, Any] = {"n_threads": n_threads}
+        if output is not None:
+            own["output"] = output
+        if device is not None:
+            own |= {"backend": "torch", "device": device}
         self.mkd = MKD(**{**given.get_params(deep=False), **own}).fit()
         self.side = float(side)
         self.upright = upright

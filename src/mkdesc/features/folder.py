@@ -74,7 +74,7 @@ class Settings:
     output: str = "float32"
     sensitive: bool = False
 
-    def make(self, n_threads: int | None = None) -> Features:
+    def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
         detector: Any = self.detector
         if self.sensitive and detector == "sift":
@@ -87,6 +87,7 @@ class Settings:
             self.upright,
             self.output,
             n_threads,
+            device,
         )
 
     def to_json(self) -> str:
@@ -139,6 +140,7 @@ def extract_features(
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     n_threads: int | None = None,
+    device: str | None = None,
 ) -> Extracted:
     """Describe images into a folder, one ``.npz`` for each; those that are there are kept.
 
@@ -156,6 +158,8 @@ def extract_features(
         Larger images are refused.
     n_threads
         Images at a time; None: one per core.
+    device
+        As for :class:`mkdesc.Features`.
 
     Returns
     -------
@@ -166,7 +170,7 @@ def extract_features(
     threads = checked_threads(n_threads)
     target = Path(folder)
     described = how.to_json()
-    how.make()  # refuses what is wrong before anything is written
+    how.make(device=device)  # refuses what is wrong before anything is written
     target.mkdir(parents=True, exist_ok=True)
     if (target / SETTINGS).exists():
         check_settings(target, (target / SETTINGS).read_text(), described)
@@ -188,7 +192,7 @@ def extract_features(
         try:
             # Detectors are not meant for two threads at a time.
             if not hasattr(local, "features"):
-                local.features = how.make(n_threads=1)
+                local.features = how.make(n_threads=1, device=device)
             found = _describe(local.features, read_gray(images[name], max_pixels, as_stored=True))
         except (ValueError, OSError) as error:
             return str(error)
