@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mkdesc.heads.statistics import Statistics
     from mkdesc.heads.whitening import Whitening
     from mkdesc.kernels.match_kernel import match_kernel
-    from mkdesc.kernels.own import register_feature
     from mkdesc.kernels.parametrization import (
         CARTESIAN,
         CARTESIAN_RELATIVE,
@@ -28,7 +27,9 @@ if TYPE_CHECKING:
         as_parametrization,
         product,
     )
+    from mkdesc.kernels.registering import register_feature
     from mkdesc.kernels.vonmises import VonMises
+    from mkdesc.learn.trained import TrainedHead
     from mkdesc.matching.nearest import match_descriptors
     from mkdesc.matching.verification import verify_matches
     from mkdesc.models import bundled_models, load_model, save_model
@@ -49,6 +50,7 @@ _HOMES = {
     "verify_matches": "matching.verification",
     "Statistics": "heads.statistics",
     "Whitening": "heads.whitening",
+    "TrainedHead": "learn.trained",
     "load_model": "models",
     "save_model": "models",
     "bundled_models": "models",
@@ -59,7 +61,7 @@ _HOMES = {
     "Parametrization": "kernels.parametrization",
     "as_parametrization": "kernels.parametrization",
     "product": "kernels.parametrization",
-    "register_feature": "kernels.own",
+    "register_feature": "kernels.registering",
 }
 
 #: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.
@@ -74,6 +76,7 @@ __all__ = [
     "Features",
     "Parametrization",
     "Statistics",
+    "TrainedHead",
     "VonMises",
     "Whitening",
     "as_parametrization",

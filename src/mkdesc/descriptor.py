@@ -48,7 +48,8 @@ class MKD(Estimator):
     resize
         Whether patches of a size that is not taken are resampled to ``patch_size`` or refused.
     backend
-        ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy.
+        ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy. ``"torch"``:
+        PyTorch, on a GPU (docs/torch.md).
     n_threads
         Number of threads; None: one per core.
     output
@@ -57,6 +58,12 @@ class MKD(Estimator):
         ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
     head
         Instead of a whitening, a :class:`~mkdesc.heads.head.Head` of any stages.
+    side
+        Side of the squares around keypoints, in units of their sigma, that this descriptor is
+        best used at; for those who cut patches, such as :class:`mkdesc.Features`. None: unknown.
+    device
+        Where the backend ``"torch"`` computes, such as ``"cuda"``; None: on the GPU if there is
+        one.
 
     Notes
     -----
@@ -88,6 +95,8 @@ class MKD(Estimator):
         n_threads: int | None = None,
         output: str = "float32",
         head: Head | None = None,
+        side: float | None = None,
+        device: str | None = None,
     ) -> None:
         self.parametrization = parametrization
         self.patch_size = patch_size
@@ -97,6 +106,8 @@ class MKD(Estimator):
         self.n_threads = n_threads
         self.output = output
         self.head = head
+        self.side = side
+        self.device = device
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -108,6 +119,10 @@ class MKD(Estimator):
             raise ValueError(
                 f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
             )
+        if self.device is not None and not isinstance(self.device, str):
+            raise ValueError(f"device: expected text or None, got {self.device!r}")
+        if self.device is not None and self.backend != "torch":
+            raise ValueError(f"device: only the backend 'torch' has one, got {self.backend!r}")
         if self.whitening is not None and not isinstance(self.whitening, Whitening):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         if self.head is not None and not isinstance(self.head, Head):
@@ -116,6 +131,10 @@ class MKD(Estimator):
             raise ValueError("head and whitening: expected one of them, got both")
         if not isinstance(self.output, str) or self.output not in OUTPUTS:
             raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {self.output!r}")
+        if self.side is not None and not (
+            isinstance(self.side, (int, float, np.number)) and 0 < self.side < np.inf
+        ):
+            raise ValueError(f"side: expected a number > 0 or None, got {self.side!r}")
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
         return parametrization, checked_threads(self.n_threads)
@@ -170,7 +189,7 @@ class MKD(Estimator):
                 f"{patches.shape[-1]} x {patches.shape[-1]}; resize=True (--resize) resamples them"
             )
         head = self.effective_head()
-        compute = load_backend(self.backend)
+        compute = load_backend(self.backend, self.device)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
             done = compute(part, parametrization, head=head, n_threads=threads, first=start)

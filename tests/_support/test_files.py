@@ -1,3 +1,10 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
 import pytest
 
 from mkdesc._support.files import atomic_folder, atomic_path
@@ -34,7 +41,9 @@ def test_folders_are_whole_or_as_they_were(tmp_path):
         with atomic_folder(target) as partial:
             (partial / f"{content}.txt").write_text(content)
     assert [file.name for file in target.iterdir()] == ["new.txt"]
-    assert target.stat().st_mode & 0o777 == 0o755
+    umask = os.umask(0)
+    os.umask(umask)
+    assert target.stat().st_mode & 0o777 == 0o777 & ~umask
 
     def interrupted():
         with atomic_folder(target) as partial:
@@ -45,3 +54,105 @@ def test_folders_are_whole_or_as_they_were(tmp_path):
         interrupted()
     assert list(tmp_path.iterdir()) == [target]
     assert [file.name for file in target.iterdir()] == ["new.txt"]
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "out.txt").symlink_to(tmp_path / "there" / "real.txt")
+    with atomic_path(tmp_path / "out.txt") as partial:
+        partial.write_text("new")
+    assert (tmp_path / "out.txt").is_symlink()
+    assert (tmp_path / "there" / "real.txt").read_text() == "new"
+
+
+def test_files_are_as_private_as_the_umask_says(tmp_path):
+    """From several threads too: the umask belongs to the whole process."""
+
+    def write(k):
+        for i in range(50):
+            with atomic_path(tmp_path / f"{k}-{i}") as partial:
+                partial.write_text("x")
+
+    before = os.umask(0o077)
+    try:
+        threads = [threading.Thread(target=write, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with atomic_folder(tmp_path / "folder"):
+            pass
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes.pop("folder") == 0o700
+    assert len(modes) == 200
+    assert set(modes.values()) == {0o600}
+
+
+WRITER = """
+import sys, time
+from mkdesc._support.files import atomic_folder, atomic_path
+with {name}(sys.argv[1]) as partial:
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", ["atomic_path", "atomic_folder"])
+def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_path, name):
+    write = {"atomic_path": atomic_path, "atomic_folder": atomic_folder}[name]
+    target = tmp_path / "out"
+    command = [sys.executable, "-c", WRITER.format(name=name), target]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline() == b"writing\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        writers[0].send_signal(signal.SIGKILL)
+        writers[0].wait()
+        with write(target):
+            pass
+        assert target.exists()
+        assert len(list(tmp_path.iterdir())) == 2  # the other is still writing
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+    with write(target):
+        pass
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_names_of_others_that_look_alike_stay(tmp_path):
+    others = [
+        tmp_path / name for name in (".out.txt.partial", ".out.0123.partial", ".out.12345678")
+    ]
+    for other in others:
+        other.write_text("mine")
+    with atomic_path(tmp_path / "out"):
+        pass
+    assert all(other.exists() for other in others)
+
+
+def test_a_folder_is_there_while_it_is_replaced(tmp_path):
+    """Whoever reads meanwhile finds the old one or the new one."""
+    target = tmp_path / "out"
+    with atomic_folder(target) as partial:
+        (partial / "a").write_text("old")
+    missing, stop = [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            missing.append(not target.exists())
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        with atomic_folder(target) as partial:
+            (partial / "a").write_text("new")
+    stop.set()
+    thread.join()
+    assert len(missing) > 100
+    assert not any(missing)

@@ -1,13 +1,10 @@
 """Features in OpenCV's place: its scripts run, and find at least as many matches."""
 
-from types import SimpleNamespace
-
 import cv2
 import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features import features as features_module
 from mkdesc.images.cutting import cut_patches
 
 
@@ -67,27 +64,23 @@ def test_the_output_asked_for_decides(image, own, asked):
 
 @pytest.mark.parametrize(
     ("detector", "side", "expected"),
-    [("sift", None, 24.0), ("orb", None, 2.0), ("sift", 9, 9.0), (cv2.SIFT_create(), None, 24.0)],
+    [("sift", None, 17.0), ("orb", None, 2.0), ("sift", 9, 9.0), (cv2.SIFT_create(), None, 17.0)],
 )
-def test_patches_are_cut_at_the_side_of_the_models_card(
-    image, monkeypatch, detector, side, expected
-):
-    def read_card(model):
-        assert model == "default"
-        return SimpleNamespace(side=24.0)
-
-    monkeypatch.setattr(features_module, "read_card", read_card)
-    features = mkdesc.Features(detector, 20, model="default", side=side)
-    assert features.side == expected
-    keypoints, descriptors = features.detectAndCompute(image)
-    patches = cut_patches(image, keypoints, 64, expected, interpolation="linear")
-    np.testing.assert_array_equal(descriptors, mkdesc.describe(patches))
+def test_patches_are_cut_at_the_side_of_the_model(image, tmp_path, detector, side, expected):
+    mkd = mkdesc.load_model("default").set_params(side=17)
+    mkdesc.save_model(mkd, tmp_path / "m.safetensors")
+    for model in (mkd, tmp_path / "m.safetensors"):
+        features = mkdesc.Features(detector, 20, model=model, side=side)
+        assert features.side == expected
+        keypoints, descriptors = features.detectAndCompute(image)
+        patches = cut_patches(image, keypoints, 64, expected, interpolation="linear")
+        np.testing.assert_array_equal(descriptors, mkdesc.describe(patches))
 
 
-def test_without_a_card_or_a_side_on_it_the_side_is_20(monkeypatch):
-    assert mkdesc.Features(model=mkdesc.load_model("compact")).side == 20
-    monkeypatch.setattr(features_module, "read_card", lambda model: SimpleNamespace(side=None))
-    assert mkdesc.Features(model="compact").side == 20
+def test_without_a_side_of_its_own_it_is_20():
+    assert mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=None)).side == 20
+    with pytest.raises(ValueError, match="side: expected a number > 0 or None, got -3"):
+        mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=-3), side=5)
 
 
 def test_flann_and_the_ratio_test(image, turned):

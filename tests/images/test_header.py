@@ -89,3 +89,26 @@ def test_photographs_are_turned_as_their_exif_data_say(tmp_path, number):
     np.testing.assert_allclose(read_gray(tmp_path / "turned.jpg"), seen, atol=4)
     as_stored = read_gray(tmp_path / "turned.jpg", as_stored=True)
     np.testing.assert_allclose(as_stored, stored.astype(int), atol=4)
+
+
+def test_pieces_larger_than_the_file_are_refused(tmp_path, image):
+    """A decoder would make room for all of what a few bytes promise."""
+    data = cv2.imencode(".png", image)[1].tobytes()
+    text = (0xFFFFFFFF).to_bytes(4, "big") + b"tEXt" + b"hello"
+    file = tmp_path / "large.png"
+    file.write_bytes(data[:33] + text + data[33:])
+    with pytest.raises(ValueError, match=r"large\.png: truncated"):
+        read_gray(file)
+    webp = bytearray(cv2.imencode(".webp", image)[1].tobytes())
+    webp[16:20] = (0xFFFFFFF0).to_bytes(4, "little")
+    assert not read_header(bytes(webp)).whole
+
+
+def test_offsets_beyond_a_tiff_are_refused(image):
+    data = bytearray(cv2.imencode(".tif", image)[1].tobytes())
+    start = int.from_bytes(data[4:8], "little")
+    for entry in range(int.from_bytes(data[start : start + 2], "little")):
+        at = start + 2 + 12 * entry
+        if int.from_bytes(data[at : at + 2], "little") == 279:  # bytes of a strip
+            data[at + 4 : at + 8] = (0x7FFFFFFF).to_bytes(4, "little")  # how many strips
+    assert not read_header(bytes(data)).whole

@@ -35,7 +35,7 @@ def mkd(patches):
 @pytest.fixture
 def path(tmp_path, mkd):
     path = tmp_path / "model.safetensors"
-    save_model(mkd, path, {"source": "noise", "points": 100}, side=24)
+    save_model(mkd.set_params(side=24), path, {"source": "noise", "points": 100})
     return path
 
 

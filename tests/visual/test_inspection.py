@@ -9,7 +9,7 @@ from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.preparation import PAPER
 from mkdesc.visual.inspection import contributions, part_scores
-from mkdesc.visual.pairs import inspect_pair
+from mkdesc.visual.inspection_figure import inspect_pair
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
 MODELS = ["default", "compact", "polar", "default-32", "extended", "extended-64"]

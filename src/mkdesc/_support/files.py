@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,63 +14,155 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["atomic_folder", "atomic_path", "read_safetensors"]
+
+
+#: What temporary files and folders end in; they begin with a dot, and readers pass over such.
+_PARTIAL = ".partial"
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path to write to, renamed to ``path`` if all goes well and removed if not.
 
+    A link is followed. What killed processes have left of earlier tries is removed.
+
     Examples
     --------
+    >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "numbers.txt"
     >>> with atomic_path(target) as partial:
     ...     _ = partial.write_text("1 2 3")
     >>> target.read_text()
     '1 2 3'
     """
-    target = Path(path)
+    target = _followed(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder, not a file to write")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
-    partial = Path(name)
+    _remove_orphans(target)
+    partial = _partial(target)
+    held = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
     try:
+        _hold(held)
         yield partial
-        umask = os.umask(0)
-        os.umask(umask)
-        partial.chmod(0o666 & ~umask)  # mkstemp makes it private
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(held)
 
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary folder to fill, which takes the place of ``path`` if all goes well.
 
+    What was there before stays until then. What killed processes have left is removed.
+
     Examples
     --------
+    >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "letters"
     >>> with atomic_folder(target) as partial:
     ...     _ = (partial / "a.txt").write_text("a")
     >>> [file.name for file in target.iterdir()]
     ['a.txt']
     """
-    target = Path(path)
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    target = _followed(path)
+    _remove_orphans(target)
+    partial = _partial(target)
+    partial.mkdir()
+    held = os.open(partial, os.O_RDONLY) if fcntl is not None else None
     try:
+        if held is not None:
+            _hold(held)
         yield partial
-        partial.chmod(0o755)  # mkdtemp makes it private
         if target.exists():
-            shutil.rmtree(target)
-        partial.rename(target)
+            _exchange(partial, target)
+            shutil.rmtree(partial)
+        else:
+            partial.rename(target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def _followed(path: str | os.PathLike[str]) -> Path:
+    """Where a link leads to, or the path itself."""
+    found = Path(path)
+    return found.resolve() if found.is_symlink() else found
+
+
+def _partial(target: Path) -> Path:
+    """A new name beside the target."""
+    return target.parent / f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}"
+
+
+def _hold(descriptor: int) -> bool:
+    """Mark a file or folder as being written, for as long as this process lives and has it open.
+
+    Whether that was possible: False means that another process holds it. Where there are no such
+    locks (some file systems, Windows) nothing is ever taken for an orphan.
+    """
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_orphans(target: Path) -> None:
+    """Remove the temporary files and folders of processes that were killed."""
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}{re.escape(_PARTIAL)}")
+    try:
+        names = [
+            entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)
+        ]
+    except OSError:
+        return
+    for name in names:
+        orphan = target.parent / name
+        try:
+            descriptor = os.open(orphan, os.O_RDONLY)
+        except OSError:  # gone by now
+            continue
+        try:
+            if _hold(descriptor):
+                if orphan.is_dir():
+                    shutil.rmtree(orphan, ignore_errors=True)
+                else:
+                    orphan.unlink()
+        except OSError:  # not ours to remove
+            pass
+        finally:
+            os.close(descriptor)
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Swap two folders: at once where the system can, else by three renames."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        rename = None
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    if rename is not None and not rename(here, os.fsencode(new), here, os.fsencode(old), exchange):
+        return
+    away = _partial(old)
+    old.rename(away)
+    new.rename(old)
+    away.rename(new)
 
 
 #: How pickles and torch's zipped pickles begin.

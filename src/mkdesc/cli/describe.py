@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from mkdesc._support.files import atomic_path
+from mkdesc.cli.options import Device, on_device
 from mkdesc.cli.progress import console, progress, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
@@ -48,6 +49,7 @@ def command(
         bool, typer.Option(help="Resample patches of another size than the model's.")
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
+    device: Device = "cpu",
 ) -> None:
     """Describe patches: one unit vector of float32 per patch, in the order of the input."""
     if output.suffix != ".npy":
@@ -61,7 +63,7 @@ def command(
         mkd = MKD(raw, patches.size)
     else:
         mkd = open_model(model or ("default-32" if patches.size == 32 else "default"))
-    mkd.set_params(n_threads=threads, resize=resize)
+    mkd.set_params(n_threads=threads, resize=resize, **on_device(device))
     width = mkd.transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
     with atomic_path(output) as partial, partial.open("wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (patches.count, width)}

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.options import Device
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
@@ -139,9 +140,10 @@ def _speed(
     size: Annotated[int, typer.Option(help="Side of the patches.")] = 64,
     count: Annotated[int, typer.Option(help="How many at most; slow ones get fewer.")] = 8192,
     rounds: Annotated[int, typer.Option(help="How often each is measured.")] = 7,
+    device: Device = "cpu",
 ) -> None:
     """Patches per second, all in turns, and the bytes of a descriptor."""
     with told("items", "reading") as tell:
         chosen = split_list(descriptors) or default_descriptors()
-        results = run_speed(chosen, size, count, rounds, tell)
+        results = run_speed(chosen, size, count, rounds, tell, None if device == "cpu" else device)
     _report(results, None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.options import Detector, Device, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
@@ -40,6 +40,7 @@ def command(
         str, typer.Option(help="Of descriptors: float32, int8 or uint8.")
     ] = "float32",
     max_pixels: MaxPixels = MAX_PIXELS,
+    device: Device = "cpu",
 ) -> None:
     """Detect and describe; a second run goes on where the first one stopped."""
     from mkdesc.features.extraction import extract_to
@@ -47,7 +48,15 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     with resumable(), told("images") as tell:
-        found = extract_to(images, output, settings, kind, tell, max_pixels)
+        found = extract_to(
+            images,
+            output,
+            settings,
+            kind,
+            tell,
+            max_pixels,
+            device=None if device == "cpu" else device,
+        )
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     good = len(found.done) + len(found.kept)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mkdesc._support.installed import versions
 from mkdesc._support.threads import available_threads
-from mkdesc._support.versions import versions
 from mkdesc.compute.backends import BACKENDS
 
 __all__ = ["command"]

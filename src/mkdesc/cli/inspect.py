@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.visual.pairs import MAX_PIXELS
+from mkdesc.visual.inspection_figure import MAX_PIXELS
 
 __all__ = ["command"]
 
@@ -33,7 +33,7 @@ def command(
     """Compare two patches: their similarity, and where it comes from, pixel by pixel."""
     from mkdesc.descriptor import MKD
     from mkdesc.kernels.parametrization import as_parametrization
-    from mkdesc.visual.pairs import inspect_pair, inspection_figure, read_patch
+    from mkdesc.visual.inspection_figure import inspect_pair, inspection_figure, read_patch
     from mkdesc.visual.plotting import check_output, write_figure
     from mkdesc.visual.whitenings import load_whitening
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc._support.progress import Progress
+from mkdesc.cli.options import on_device
 from mkdesc.cli.progress import console, told, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
@@ -46,7 +47,7 @@ Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoin
 UseSide = Annotated[
     float | None,
     typer.Option(
-        help="Side that the model is best used at with keypoints, for its card; default: --side.",
+        help="Side that the model is best used at with keypoints, for its card.",
         show_default=False,
     ),
 ]
@@ -72,7 +73,13 @@ Steps = Annotated[
     typer.Option(help="Steps of training, at most; default: 2,000 (on a GPU 28,000)."),
 ]
 Minutes = Annotated[float | None, typer.Option(help="Minutes of training, at most.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda, to train on.")]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="Where to compute: cpu, or with PyTorch cuda, cuda:1, ...; auto: on the CPU, and "
+        "training on a GPU if there is one."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
 ContinueFrom = Annotated[
     str | None,
@@ -82,6 +89,10 @@ ContinueFrom = Annotated[
 ]
 
 PAPER = "polar+cartesian"
+
+
+def _described_on(device: str) -> str:
+    return "cpu" if device == "auto" else device
 
 
 def _trained(
@@ -117,7 +128,6 @@ def _learn(
     output: Path,
     mkd: MKD,
     whitening: Whitening,
-    side: float | None = None,
 ) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report."""
     if output.suffix != ".safetensors":
@@ -129,7 +139,7 @@ def _learn(
     warm_up(mkd)
     with told(unit, "learning") as tell:
         learned = run(mkd, whitening, tell)
-    learned.save(output, side)
+    learned.save(output)
     for line in learned.report.lines():
         console.print(line, highlight=False)
     console.print(f"written: {output}", highlight=False)
@@ -215,9 +225,13 @@ def _photos(
         lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed, trained),
         "photos",
         output,
-        MKD(chosen["parametrization"], chosen["patch_size"]),
+        MKD(
+            chosen["parametrization"],
+            chosen["patch_size"],
+            side=chosen["use_side"],
+            **on_device(_described_on(device)),
+        ),
         whitening,
-        chosen["use_side"],
     )
 
 
@@ -280,7 +294,7 @@ def _patches(
         lambda m, w, p: sources.learn_patches(file, m, w, p, trained),
         "patches",
         output,
-        MKD(parametrization, open_patches(file).size),
+        MKD(parametrization, open_patches(file).size, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -313,7 +327,7 @@ def _phototourism(
         lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs, trained),
         "patches",
         output,
-        MKD(parametrization),
+        MKD(parametrization, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -348,7 +362,7 @@ def _hpatches(
         lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits, trained),
         "patches",
         output,
-        MKD(parametrization, patch_size, resize=True),
+        MKD(parametrization, patch_size, resize=True, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -381,6 +395,6 @@ def _colmap(
         lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side, trained),
         "photos",
         output,
-        MKD(parametrization, patch_size),
+        MKD(parametrization, patch_size, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )

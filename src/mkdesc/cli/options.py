@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["Detector", "Keypoints", "MaxPixels", "Model", "Ratio", "Side", "Upright"]
+__all__ = [
+    "Detector",
+    "Device",
+    "Keypoints",
+    "MaxPixels",
+    "Model",
+    "Ratio",
+    "Side",
+    "Upright",
+    "on_device",
+]
 
+Device = Annotated[
+    str, typer.Option(help="Where to compute: cpu, or with PyTorch cuda, cuda:1, mps, ...")
+]
 Detector = Annotated[
     str, typer.Option(help="sift, orb, gftt, fast, mser; akaze, kaze, brisk if OpenCV has them.")
 ]
@@ -30,3 +43,12 @@ Ratio = Annotated[
 MaxPixels = Annotated[
     int, typer.Option(help=f"Refuse larger images; default: {MAX_PIXELS:,}.", show_default=False)
 ]
+
+
+def on_device(device: str) -> dict[str, Any]:
+    """Parameters of :class:`mkdesc.MKD` that make it compute there.
+
+    >>> on_device("cpu"), on_device("cuda")
+    ({}, {'backend': 'torch', 'device': 'cuda'})
+    """
+    return {} if device == "cpu" else {"backend": "torch", "device": device}

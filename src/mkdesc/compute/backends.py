@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -14,7 +16,11 @@ from mkdesc.kernels.parametrization import Parametrization
 __all__ = ["BACKENDS", "Describe", "load_backend"]
 
 #: Each module has a function ``describe``; ``reference`` is the definition.
-BACKENDS = {"cpu": "mkdesc.compute.cpu.backend", "reference": "mkdesc.compute.reference"}
+BACKENDS = {
+    "cpu": "mkdesc.compute.cpu.backend",
+    "reference": "mkdesc.compute.reference",
+    "torch": "mkdesc.compute.torch.backend",
+}
 
 
 class Describe(Protocol):
@@ -52,11 +58,13 @@ class Describe(Protocol):
         """
 
 
-def load_backend(name: str) -> Describe:
+def load_backend(name: str, device: str | None = None) -> Describe:
     """The function that describes patches, imported when it is first needed.
+
+    ``device`` is where ``torch`` computes; others have none.
 
     >>> load_backend("reference").__module__
     'mkdesc.compute.reference'
     """
-    describe: Describe = import_module(BACKENDS[name]).describe
-    return describe
+    describe: Callable[..., NDArray[np.float32]] = import_module(BACKENDS[name]).describe
+    return describe if device is None else partial(describe, device=device)

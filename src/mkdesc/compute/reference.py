@@ -12,7 +12,7 @@ from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.patches import check_finite, plain_block
 from mkdesc.kernels.pixelvalues import pixel_values
-from mkdesc.kernels.product import Product
+from mkdesc.kernels.products import Product
 
 __all__ = ["describe", "pixel_weights"]
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from mkdesc.kernels.grid import PatchGrid, patch_grid
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelvalues import positions
-from mkdesc.kernels.product import Product
+from mkdesc.kernels.products import Product
 from mkdesc.kernels.vonmises import VonMises
 
 __all__ = ["ROUNDING", "Plane", "Quantity", "Separation", "Terms", "make_terms"]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.installed import versions
 from mkdesc._support.progress import Progress
 from mkdesc._support.threads import available_threads
-from mkdesc._support.versions import versions
 from mkdesc.evaluation.contenders import (
     Descriptor,
     PatchDescriptor,
@@ -25,6 +25,7 @@ from mkdesc.evaluation.contenders import (
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.kernels.patches import resize_patches
+from mkdesc.models import open_model
 
 __all__ = ["Speed", "measure_speeds", "run_speed", "textured_patches"]
 
@@ -97,12 +98,21 @@ def measure_speeds(
     return found
 
 
+def _on_device(one: Descriptor, device: str) -> Descriptor:
+    """A model by PyTorch; all others as they are."""
+    if not isinstance(one, ProjectedDescriptor):
+        return one
+    mkd = open_model(one.name).set_params(resize=True, backend="torch", device=device)
+    return PatchDescriptor(f"{one.name} on {device}", mkd.transform)
+
+
 def run_speed(
     descriptors: Iterable[str | Descriptor | Callable[..., Any]],
     size: int = 64,
     count: int = 8192,
     rounds: int = 7,
     progress: Progress | None = None,
+    device: str | None = None,
 ) -> Results:
     """Patches per second of descriptors, all threads allowed, and what a descriptor takes.
 
@@ -114,10 +124,15 @@ def run_speed(
         Side of the patches, and how many there are at most; slow descriptors get fewer.
     rounds, progress
         As for :func:`measure_speeds`.
+    device
+        Where models are computed by PyTorch, such as ``"cuda"``, patches moved there and
+        descriptors back; None: on the CPU, by compiled code.
     """
     if count < FEW or size < 8:
         raise ValueError(f"count, size: expected at least {FEW} and 8, got {count} and {size}")
     chosen = get_descriptors(descriptors)
+    if device is not None:
+        chosen = [_on_device(one, device) for one in chosen]
     names = short_names(one.name for one in chosen)
     patches = textured_patches(count, size)
     contenders: dict[str, Contender] = {}

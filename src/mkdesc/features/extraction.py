@@ -36,6 +36,7 @@ def extract_to(
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     n_threads: int | None = None,
+    device: str | None = None,
 ) -> Extracted:
     """Detect and describe; what is there already is kept.
 
@@ -57,6 +58,8 @@ def extract_to(
         Larger images are refused.
     n_threads
         Images at a time; None: one per core.
+    device
+        Where PyTorch describes patches, such as ``"cuda"``; None: compiled code on the CPU does.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def extract_to(
     images = find_images(sources)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:
-        return extract_features(some, folder, how, progress, max_pixels, n_threads)
+        return extract_features(some, folder, how, progress, max_pixels, n_threads, device)
 
     if kind == "npz":
         found = describe(images, target)

@@ -15,7 +15,7 @@ from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.gray import as_gray
 from mkdesc.images.keypoints import check_max_keypoints, detect_keypoints, make_detector
 from mkdesc.images.reading import opencv
-from mkdesc.models import load_model, read_card
+from mkdesc.models import load_model
 
 __all__ = ["DEFAULT_MODEL", "SIDE", "SIDES", "Features", "side_for"]
 
@@ -30,20 +30,19 @@ SIDE = 20.0
 SIDES = {"orb": 2.0, "fast": 10.0}
 
 
-def side_for(detector: object, model: str | os.PathLike[str] | MKD) -> float:
+def side_for(detector: object, mkd: MKD) -> float:
     """Side of the squares to describe, in units of sigma, unless told otherwise.
 
     Parameters
     ----------
     detector
         If it is one by name whose sizes mean something else (:data:`SIDES`), that decides.
-    model
-        Otherwise its card does; :data:`SIDE` if there is none, or none that says a side.
+    mkd
+        Otherwise its own side does; :data:`SIDE` if it has none.
     """
     if isinstance(detector, str) and detector in SIDES:
         return SIDES[detector]
-    side = None if isinstance(model, MKD) else read_card(model).side
-    return SIDE if side is None else float(side)
+    return SIDE if mkd.side is None else float(mkd.side)
 
 
 class Features:
@@ -70,6 +69,8 @@ class Features:
         file. See :class:`mkdesc.MKD`.
     n_threads
         Number of threads; None: one per core.
+    device
+        Where PyTorch describes patches, such as ``"cuda"``; None: as ``model`` has it.
 
     Examples
     --------
@@ -89,16 +90,21 @@ class Features:
         upright: bool = False,
         output: str | None = None,
         n_threads: int | None = None,
+        device: str | None = None,
     ) -> None:
         check_max_keypoints(max_keypoints)
+        given = model if isinstance(model, MKD) else load_model(model)
         if side is None:
-            side = side_for(detector, model)
+            side = side_for(detector, given)
         if not (isinstance(side, (int, float, np.number)) and 0 < side < np.inf):
             raise ValueError(f"side: expected a number > 0, got {side!r}")
         self.detector = make_detector(detector) if isinstance(detector, str) else detector
         self.max_keypoints = max_keypoints
-        given = model if isinstance(model, MKD) else load_model(model)
-        own = {"n_threads": n_threads, "output": given.output if output is None else output}
+        own: dict[str, Any] = {"n_threads": n_threads}
+        if output is not None:
+            own["output"] = output
+        if device is not None:
+            own |= {"backend": "torch", "device": device}
         self.mkd = MKD(**{**given.get_params(deep=False), **own}).fit()
         self.side = float(side)
         self.upright = upright

@@ -20,7 +20,7 @@ from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
-from mkdesc.models import read_card
+from mkdesc.models import load_model, read_card
 
 __all__ = [
     "Extracted",
@@ -74,7 +74,7 @@ class Settings:
     output: str = "float32"
     sensitive: bool = False
 
-    def make(self, n_threads: int | None = None) -> Features:
+    def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
         detector: Any = self.detector
         if self.sensitive and detector == "sift":
@@ -87,12 +87,15 @@ class Settings:
             self.upright,
             self.output,
             n_threads,
+            device,
         )
 
     def to_json(self) -> str:
         """As text; the model by what it is, not by its name, and the side that is really cut."""
         make_detector(self.detector)  # refuses unknown names
-        side = side_for(self.detector, self.model) if self.side is None else self.side
+        side = self.side
+        if side is None:
+            side = side_for(self.detector, load_model(self.model))
         made_of = {"model": read_card(self.model).sha256, "side": side}
         return json.dumps({**asdict(self), **made_of}, indent=1)
 
@@ -137,6 +140,7 @@ def extract_features(
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     n_threads: int | None = None,
+    device: str | None = None,
 ) -> Extracted:
     """Describe images into a folder, one ``.npz`` for each; those that are there are kept.
 
@@ -154,6 +158,8 @@ def extract_features(
         Larger images are refused.
     n_threads
         Images at a time; None: one per core.
+    device
+        As for :class:`mkdesc.Features`.
 
     Returns
     -------
@@ -164,7 +170,7 @@ def extract_features(
     threads = checked_threads(n_threads)
     target = Path(folder)
     described = how.to_json()
-    how.make()  # refuses what is wrong before anything is written
+    how.make(device=device)  # refuses what is wrong before anything is written
     target.mkdir(parents=True, exist_ok=True)
     if (target / SETTINGS).exists():
         check_settings(target, (target / SETTINGS).read_text(), described)
@@ -186,7 +192,7 @@ def extract_features(
         try:
             # Detectors are not meant for two threads at a time.
             if not hasattr(local, "features"):
-                local.features = how.make(n_threads=1)
+                local.features = how.make(n_threads=1, device=device)
             found = _describe(local.features, read_gray(images[name], max_pixels, as_stored=True))
         except (ValueError, OSError) as error:
             return str(error)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.arrays import in_native_order
 from mkdesc.images.reading import opencv
-from mkdesc.kernels.patches import in_native_order
 
 __all__ = ["as_gray", "as_gray_uint8"]
 

@@ -16,6 +16,10 @@ __all__ = ["Header", "read_header"]
 _TIFF_NUMBERS = {1: "B", 3: "H", 4: "I"}
 
 
+#: Bytes of one value of its types.
+_TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
+
+
 class Header(NamedTuple):
     """Width and height in pixels as stored, 0 if unknown; whether the end of the file is there."""
 
@@ -43,7 +47,15 @@ def read_header(data: bytes) -> Header:
 
 def _png(data: bytes) -> Header:
     width, height = struct.unpack_from(">II", data, 16)
-    return Header(width, height, data.rfind(b"IEND\xaeB`\x82") > 0)
+    position = 8
+    while position < len(data):  # chunks of length, name, content and checksum
+        length, name = struct.unpack_from(">I4s", data, position)
+        position += 12 + length
+        if position > len(data):
+            break
+        if name == b"IEND":
+            return Header(width, height)
+    return Header(width, height, whole=False)
 
 
 def _jpeg(data: bytes) -> Header:
@@ -81,7 +93,8 @@ def _pnm(data: bytes) -> Header:
 
 def _webp(data: bytes) -> Header:
     whole = len(data) >= 8 + struct.unpack_from("<I", data, 4)[0]
-    kind = data[12:16]
+    kind, length = struct.unpack_from("<4sI", data, 12)
+    whole = whole and 20 + length <= len(data)
     if kind == b"VP8X":
         sizes = data[24:27] + b"\0" + data[27:30] + b"\0"
         width, height = struct.unpack("<II", sizes)
@@ -99,7 +112,9 @@ def _tiff(data: bytes) -> Header:
     (count,) = struct.unpack_from(f"{order}H", data, start)
     found = {}
     for i in range(count):
-        tag, kind = struct.unpack_from(f"{order}HH", data, start + 2 + 12 * i)
+        tag, kind, size = struct.unpack_from(f"{order}HHI", data, start + 2 + 12 * i)
+        if size * _TIFF_BYTES.get(kind, 1) > len(data):
+            return Header(whole=False)
         if tag in (256, 257) and kind in _TIFF_NUMBERS:
             value = struct.unpack_from(order + _TIFF_NUMBERS[kind], data, start + 10 + 12 * i)
             found[tag] = int(value[0])

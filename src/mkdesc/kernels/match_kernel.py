@@ -9,7 +9,7 @@ from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
-from mkdesc.kernels.product import Product
+from mkdesc.kernels.products import Product
 
 __all__ = ["match_kernel"]
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from mkdesc._support.text import shorten
 from mkdesc.kernels.pixelfeatures import Intensity, OwnFeature, Shape, registered_feature
 from mkdesc.kernels.preparation import PAPER, PREPARATIONS, STANDARD, STANDARD_24, Preparation
-from mkdesc.kernels.product import Factor, Product
+from mkdesc.kernels.products import Factor, Product
 from mkdesc.kernels.vonmises import VonMises
 
 __all__ = [

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.arrays import in_native_order
+
 __all__ = [
     "SMALLEST",
     "as_patches",
     "check_finite",
-    "in_native_order",
     "nonfinite_error",
     "one_patch",
     "plain_block",
@@ -52,15 +53,6 @@ def as_patches(patches: ArrayLike) -> NDArray[Any]:
     if array.shape[2] < SMALLEST:
         raise ValueError(f"patches: expected a side of at least {SMALLEST} px, got {shape}")
     return array
-
-
-def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers with their bytes in the order of this machine; a copy only if needed.
-
-    >>> in_native_order(np.ones(2, ">u2")).dtype == np.uint16
-    True
-    """
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def nonfinite_error(index: int) -> ValueError:

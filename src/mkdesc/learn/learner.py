@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -23,13 +23,14 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, Whitening
+from mkdesc.learn.photos import FreshPhotos
 from mkdesc.learn.trained import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
 from mkdesc.models import Card, save_model
 
-__all__ = ["Fresh", "Learned", "Report", "TrainingBlock", "learn_model"]
+__all__ = ["Learned", "Report", "TrainingBlock", "learn_model"]
 
 #: One point in so many is held out of the learning, to score it.
 HELD_OUT = 10
@@ -44,11 +45,6 @@ class TrainingBlock(NamedTuple):
 
     patches: NDArray[Any]
     labels: NDArray[np.integer]
-
-
-#: Makes patches anew while a head is trained, in any number: of the k-th lot the number of the
-#: first patch that it replaces, and the patches (n, W, W). Called by several threads.
-Fresh = Callable[[int], tuple[int, NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -132,12 +128,8 @@ class Learned:
         """The same, with the source and settings noted."""
         return replace(self, source={"source": source, **settings})
 
-    def save(self, path: str | os.PathLike[str], side: float | None = None) -> Card:
-        """Write the model to a safetensors file; returns its card.
-
-        ``side`` is that of keypoints' patches, in sigma, that it is best used at; default: the
-        one it was learned at, if it was learned from keypoints.
-        """
+    def save(self, path: str | os.PathLike[str]) -> Card:
+        """Write the model to a safetensors file; returns its card."""
         facts = {name: value for name, value in asdict(self.report).items() if value == value}
         facts.pop("seconds")
         if not facts["steps"]:  # nothing was trained
@@ -145,8 +137,7 @@ class Learned:
         for name in ("fpr95_raw", "fpr95_linear", "fpr95_learned"):
             if name in facts:
                 facts[name] = round(facts[name], 2)
-        side = self.source.get("side") if side is None else side
-        return save_model(self.mkd, path, self.source | self.training | facts, side)
+        return save_model(self.mkd, path, self.source | self.training | facts)
 
 
 def learn_model(
@@ -156,7 +147,7 @@ def learn_model(
     pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None,
     trained: TrainedHead | None = None,
     progress: Progress | None = None,
-    fresh: Fresh | None = None,
+    fresh: FreshPhotos | None = None,
 ) -> Learned:
     """Learn a whitening from labelled patches, and train a head further if that is asked for.
 
@@ -178,7 +169,7 @@ def learn_model(
     progress
         Told of the steps of the training.
     fresh
-        Where patches can be made anew while the head is trained.
+        Photographs whose views can be made anew while the head is trained.
 
     Returns
     -------
@@ -249,7 +240,7 @@ def _train(
     statistics: Statistics,
     mkd: MKD,
     progress: Progress | None,
-    fresh: Fresh | None,
+    fresh: FreshPhotos | None,
 ) -> None:
     """Train a head on everything that is not held out."""
     rows = np.flatnonzero(~held_row)
@@ -258,13 +249,19 @@ def _train(
     if fresh is None:
         trained.fit_views(FixedViews(raw, point_of, training), check, statistics, progress)
         return
-    alone = MKD(**mkd.get_params(deep=False) | {"n_threads": 1})
+    device = trained.chosen_device()
+    if device.type != "cpu":
+        from mkdesc.learn.device_views import DeviceViews
 
-    def make(number: int) -> Replacement:
-        first, patches = fresh(number)
-        return Replacement(first, alone.transform(patches))
+        views: FreshViews = DeviceViews(raw, point_of, training, fresh, mkd, device)
+    else:
+        alone = MKD(**mkd.get_params(deep=False) | {"n_threads": 1})
 
-    views = FreshViews(raw, point_of, training, make, checked_threads(mkd.n_threads))
+        def make(number: int) -> Replacement:
+            first, patches = fresh.patches(number)
+            return Replacement(first, alone.transform(patches))
+
+        views = FreshViews(raw, point_of, training, make, checked_threads(mkd.n_threads))
     try:
         trained.fit_views(views, check, statistics, progress)
     finally:

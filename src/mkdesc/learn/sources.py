@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks
 from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
-from mkdesc.learn.photos import Recipe, fresh_patches, list_photos, photo_blocks
+from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
 from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
@@ -245,15 +244,14 @@ def learn_photos(
     files = list_photos(photos)
     mkd = MKD() if mkd is None else mkd
     recipe = Recipe(patch_size=mkd.patch_size) if recipe is None else recipe
-    frames: dict[int, NDArray[np.float64]] = {}
+    fresh = FreshPhotos(files, recipe, seed)
 
     def blocks() -> Iterator[TrainingBlock]:
         for block in photo_blocks(files, recipe, seed, mkd.n_threads):
-            frames[block.index] = block.frames
+            fresh.frames[block.index] = block.frames
             yield TrainingBlock(block.patches, block.labels)
 
     counted = _counted(blocks(), len(files), progress, by_block=True)
-    fresh = partial(fresh_patches, files, frames, recipe, seed)
     learned = learn_model(counted, mkd, whitening, None, trained, progress, fresh)
     return learned.with_source(
         "plain photographs",

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 
     from mkdesc.learn.training import Trained
 
-__all__ = ["DEVICES", "KINDS", "LOSS_NAMES", "TrainedHead", "split_points"]
+__all__ = ["KINDS", "LOSS_NAMES", "TrainedHead", "split_points"]
 
 #: What is trained, and the size of its steps.
 KINDS = {"mlp": 1e-3, "linear": 2e-4}
 LOSS_NAMES = ("softmax", "hardest")
-DEVICES = ("auto", "cpu", "cuda")
-#: Steps, and pairs per step, that suit a device.
-STEPS = {"cpu": 2000, "cuda": 28_000}
-BATCH = {"cpu": 1024, "cuda": 2048}
+#: Steps, and pairs per step, that suit a CPU and a GPU.
+STEPS, GPU_STEPS = 2000, 28_000
+BATCH, GPU_BATCH = 1024, 2048
 #: One point in so many is not trained on, but decides when the head was at its best.
 CHECKED = 20
 #: Pairs that decide, at most.
@@ -61,7 +60,7 @@ class TrainedHead(Estimator):
         ``"softmax"``: each descriptor should find its other half among all of the batch.
         ``"hardest"``: that of HardNet, the nearest wrong one should be farther by a margin.
     device
-        ``"cpu"``, ``"cuda"``, or ``"auto"``: a GPU where there is one.
+        Of PyTorch: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...; ``"auto"``: a GPU if there is one.
     seed
         Of the hidden layer and of the batches.
     whitening
@@ -176,12 +175,12 @@ class TrainedHead(Estimator):
         few = min(MOST_CHECKED, check.points)
         limited = self.steps is not None or self.minutes is not None
         how = module.Schedule(
-            steps=self.steps if limited else STEPS[device],
+            steps=self.steps if limited else (STEPS if device.type == "cpu" else GPU_STEPS),
             minutes=self.minutes,
-            batch=BATCH[device] if self.batch is None else self.batch,
+            batch=self.effective_batch(),
             rate=KINDS[self.kind],
             loss=self.loss,
-            device=device,
+            device=str(device),
             seed=int(self.seed),
         )
         seed = int(self.seed)
@@ -223,22 +222,26 @@ class TrainedHead(Estimator):
         if self.rank is not None:
             found["rank"] = self.rank
         found |= {"ridge": whitening.ridge, "power": whitening.power}
-        batch = BATCH[self.chosen_device()] if self.batch is None else self.batch
-        return found | {"batch": batch, "device": self.chosen_device(), "training_seed": self.seed}
+        found |= {"batch": self.effective_batch(), "device": str(self.chosen_device())}
+        return found | {"training_seed": int(self.seed)}
 
     def effective_whitening(self) -> Whitening:
         """A copy of the whitening that it begins as."""
         chosen = Whitening("gda", power=0.75) if self.whitening is None else self.whitening
         return Whitening(**chosen.get_params())
 
-    def chosen_device(self) -> str:
-        """``"cpu"`` or ``"cuda"``; an error if there is none."""
-        torch = _torch()
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("device: expected cpu or auto, got cuda, which is not available here")
-        if self.device == "auto":
-            return "cuda" if torch.cuda.is_available() else "cpu"
-        return self.device
+    def effective_batch(self) -> int:
+        """How many pairs there are in a step."""
+        if self.batch is not None:
+            return self.batch
+        return BATCH if self.chosen_device().type == "cpu" else GPU_BATCH
+
+    def chosen_device(self) -> Any:
+        """The device of PyTorch; an error if there is none."""
+        _torch()
+        from mkdesc.compute.torch.backend import chosen_device
+
+        return chosen_device(None if self.device == "auto" else self.device)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Map raw descriptors (N, D) to unit vectors (N, dims), float32."""
@@ -254,7 +257,7 @@ class TrainedHead(Estimator):
 
     def check(self) -> None:
         """Refuse bad parameters."""
-        choices = {"kind": KINDS, "loss": LOSS_NAMES, "device": DEVICES}
+        choices = {"kind": KINDS, "loss": LOSS_NAMES}
         for name, known in choices.items():
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
@@ -274,6 +277,8 @@ class TrainedHead(Estimator):
         whole = isinstance(self.seed, Integral) and not isinstance(self.seed, bool)
         if not whole or self.seed < 0:
             raise ValueError(f"seed: expected an integer >= 0, got {self.seed!r}")
+        if not isinstance(self.device, str):
+            raise ValueError(f"device: expected text, got {self.device!r}")
         if self.whitening is not None and not isinstance(self.whitening, Whitening):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         if self.start is not None and not isinstance(self.start, Head):

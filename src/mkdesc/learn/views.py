@@ -17,9 +17,6 @@ from mkdesc._support.threads import in_order
 
 __all__ = ["FixedViews", "FreshViews", "Replacement", "Views"]
 
-#: How many views are made anew for each one that a batch takes. More cost more time than they
-#: are worth (docs/heads.md).
-FRESH = 0.5
 #: More replacements than anybody waits for.
 _MANY = 1 << 40
 
@@ -46,7 +43,7 @@ class FixedViews:
     Parameters
     ----------
     raw
-        Raw descriptors (N, D) of all views; may be memory-mapped.
+        Raw descriptors (N, D) of all views; may be memory-mapped, or a tensor.
     point_of
         (N,) the points that they show.
     rows
@@ -61,7 +58,7 @@ class FixedViews:
     [[4.0, 4.0], [4.0, 4.0]]
     """
 
-    def __init__(self, raw: Raw, point_of: NDArray[Any], rows: NDArray[np.integer]) -> None:
+    def __init__(self, raw: Any, point_of: NDArray[Any], rows: NDArray[np.integer]) -> None:
         self.raw = raw
         self._rows = rows[np.argsort(point_of[rows], kind="stable")]
         _, starts, counts = np.unique(point_of[self._rows], return_index=True, return_counts=True)
@@ -73,7 +70,7 @@ class FixedViews:
         """How many points there are that have at least two views."""
         return len(self._starts)
 
-    def batch(self, n: int, rng: np.random.Generator) -> tuple[Raw, Raw]:
+    def batch(self, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
         """Two views each of ``n`` different points."""
         chosen = rng.choice(self.points, n, replace=False)
         start, count = self._starts[chosen], self._counts[chosen]
@@ -102,12 +99,16 @@ class FreshViews(FixedViews):
         How many of them.
     """
 
+    #: How many views are made anew for each one that a batch takes. More cost more time than they
+    #: are worth (docs/heads.md).
+    rate = 0.5
+
     def __init__(
         self,
-        raw: Raw,
+        raw: Any,
         point_of: NDArray[Any],
         rows: NDArray[np.integer],
-        make: Callable[[int], Replacement],
+        make: Callable[[int], Any],
         threads: int,
     ) -> None:
         super().__init__(raw, point_of, rows)
@@ -116,15 +117,19 @@ class FreshViews(FixedViews):
         self._made = in_order(make, _MANY, threads)
         self._due = 0.0
 
-    def batch(self, n: int, rng: np.random.Generator) -> tuple[Raw, Raw]:
+    def batch(self, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
         """Two views each of ``n`` different points, after others have been replaced."""
-        self._due += FRESH * 2 * n
+        self._due += self.rate * 2 * n
         while self._due > 0:
-            first, raw = next(self._made)
-            usable = self._usable[first : first + len(raw)]
-            self.raw[first : first + len(raw)][usable] = raw[usable]
-            self._due -= len(raw)
+            self._due -= self._put(next(self._made))
         return super().batch(n, rng)
+
+    def _put(self, new: Replacement) -> int:
+        """Put new views in their place; how many there were."""
+        rows = slice(new.first, new.first + len(new.raw))
+        usable = self._usable[rows]
+        self.raw[rows][usable] = new.raw[usable]
+        return len(new.raw)
 
     def close(self) -> None:
         """Stop making views."""

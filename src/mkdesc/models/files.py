@@ -45,7 +45,6 @@ def save_model(
     mkd: MKD,
     path: str | os.PathLike[str],
     learned_from: dict[str, Any] | None = None,
-    side: float | None = None,
 ) -> Card:
     """Write a descriptor and its head to a safetensors file.
 
@@ -57,8 +56,6 @@ def save_model(
         Where to; should end in ``.safetensors``.
     learned_from
         Anything worth remembering of the learning, as plain values.
-    side
-        Side of keypoints' patches, in units of their sigma, that the model is best used at.
 
     Returns
     -------
@@ -79,7 +76,7 @@ def save_model(
         head=operations,
         method=params.pop("method", None),
         params={name: value for name, value in params.items() if name != "dims"},
-        side=None if side is None else float(side),
+        side=None if mkd.side is None else float(mkd.side),
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
     )
@@ -177,7 +174,7 @@ def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
         raise ValueError("card and tensors do not belong together (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
-    mkd = MKD(as_parametrization(card.parametrization), card.patch_size)
+    mkd = MKD(as_parametrization(card.parametrization), card.patch_size, side=card.side)
     if card.method is None:
         mkd.head = head
     else:

@@ -14,7 +14,7 @@ from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import shape_features
 from mkdesc.kernels.pixelvalues import positions
-from mkdesc.kernels.product import Product
+from mkdesc.kernels.products import Product
 from mkdesc.kernels.vonmises import VonMises
 from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
 

@@ -200,7 +200,8 @@ class HPatches:
         self.root = Path(root)
         if not self.root.is_dir():
             raise ValueError(f"{self.root}: not a folder")
-        found = sorted(file.parent.name for file in self.root.glob("*/ref.png"))
+        folders = (file.parent.name for file in self.root.glob("*/ref.png"))
+        found = sorted(name for name in folders if not name.startswith("."))  # being made
         if not found:
             raise ValueError(f"{self.root}: no sequences (folders with ref.png) in this folder")
         self.names = tuple(found)

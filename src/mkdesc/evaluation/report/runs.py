@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.versions import versions
+from mkdesc._support.installed import versions
 from mkdesc.evaluation.report.plots import Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 

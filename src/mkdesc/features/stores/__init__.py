@@ -1,1 +1,1 @@
-"""Features in the files of other programs."""
+"""Features in the files of other programs; :mod:`mkdesc.features.extraction` names them all."""

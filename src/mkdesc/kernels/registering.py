@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mkdesc.kernels.parametrization import MOST_DIMS, NAMED
 from mkdesc.kernels.pixelfeatures import OwnFeature, remember_feature
 from mkdesc.kernels.preparation import PREPARATIONS
-from mkdesc.kernels.product import BUILT_IN
+from mkdesc.kernels.products import BUILT_IN
 
 __all__ = ["register_feature"]
 

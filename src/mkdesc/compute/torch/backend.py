@@ -1,0 +1,75 @@
+"""The module for numpy arrays: the backend ``torch``."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("the backend 'torch' needs PyTorch: pip install 'mkdesc[torch]'") from error
+
+from mkdesc.compute.torch.module import Descriptor
+from mkdesc.heads.head import Head
+from mkdesc.kernels.parametrization import Parametrization
+from mkdesc.kernels.patches import check_finite, plain_block
+
+__all__ = ["chosen_device", "describe"]
+
+#: Patches that are moved to the device at a time: bounds the memory there.
+CHUNK = 1 << 15
+
+
+def chosen_device(device: str | None) -> torch.device:
+    """The device of a name; None: the GPU if there is one.
+
+    >>> chosen_device("cpu")
+    device(type='cpu')
+    """
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"device: expected cpu, cuda, cuda:1, ..., got {device!r}") from None
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device: {device} is not there; PyTorch sees no such GPU")
+    return chosen
+
+
+@lru_cache(maxsize=8)
+def _descriptor(
+    parametrization: Parametrization, size: int, head: Head | None, device: torch.device
+) -> Descriptor:
+    return Descriptor(parametrization, size, head).to(device).eval()
+
+
+def describe(
+    patches: NDArray[Any],
+    parametrization: Parametrization,
+    *,
+    head: Head | None = None,
+    n_threads: int = 1,
+    first: int = 0,
+    device: str | None = None,
+) -> NDArray[np.float32]:
+    """Descriptors (N, D) of checked patches (N, W, W); see :class:`~..backends.Describe`.
+
+    On ``device``, by default the GPU if there is one. ``n_threads`` is accepted for the sake of
+    the common call: PyTorch has its own threads.
+    """
+    descriptor = _descriptor(parametrization, patches.shape[-1], head, chosen_device(device))
+    out = np.empty((len(patches), descriptor.out_dims), np.float32)
+    for start in range(0, len(patches), CHUNK):
+        block, scale = plain_block(patches[start : start + CHUNK], first + start)
+        check_finite(block, first + start)
+        if block.dtype != np.uint8:
+            block = block * np.float32(scale)
+        moved = torch.tensor(block).to(chosen_device(device))
+        with torch.inference_mode():
+            out[start : start + CHUNK] = descriptor(moved).cpu().numpy()
+    return out

@@ -1,0 +1,201 @@
+"""The descriptor as a PyTorch module of plain operations, on any device, with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d
+
+from mkdesc.compute.terms import Plane, make_terms
+from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
+from mkdesc.compute.torch.fused import Fused, make_fused
+from mkdesc.compute.torch.kappas import Kappas
+from mkdesc.compute.torch.pixels import (
+    gradient_quantities,
+    intensity_quantities,
+    shape_quantities,
+    standardised,
+)
+from mkdesc.compute.torch.stages import head_module
+from mkdesc.compute.torch.sums import Sums
+from mkdesc.heads.head import Head
+from mkdesc.kernels.parametrization import Parametrization
+from mkdesc.kernels.patches import SMALLEST
+from mkdesc.kernels.pixelfeatures import own_features
+
+__all__ = ["Descriptor"]
+
+#: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
+#: computed in its caches.
+CPU_CHUNK, CHUNK, FUSED_CHUNK = 32, 8192, 1 << 16
+
+_INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
+
+
+class Descriptor(nn.Module):
+    """Patches (N, W, W) or (N, 1, W, W) to unit vectors (N, D).
+
+    Parameters
+    ----------
+    parametrization
+        What is computed.
+    patch_size
+        Side W of the patches.
+    head
+        What raw descriptors go through; None: nothing.
+    learn_kappas
+        Whether the concentrations of the kernels are parameters.
+    fused
+        Whether compiled kernels may be used on CUDA where they know the descriptor and no
+        gradients are wanted.
+    """
+
+    def __init__(
+        self,
+        parametrization: Parametrization,
+        patch_size: int,
+        head: Head | None = None,
+        *,
+        learn_kappas: bool = False,
+        fused: bool = True,
+    ) -> None:
+        super().__init__()
+        if not isinstance(patch_size, int) or patch_size < SMALLEST:
+            raise ValueError(f"patch_size: expected an integer >= {SMALLEST}, got {patch_size!r}")
+        if head is not None and head.dims_in != parametrization.dims:
+            raise ValueError(
+                f"head: learned on {head.dims_in} numbers, but the descriptor has "
+                f"{parametrization.dims}"
+            )
+        self.parametrization, self.patch_size = parametrization, patch_size
+        self.preparation = parametrization.preparation
+        side = patch_size // self.preparation.reduction(patch_size)
+        terms = make_terms(parametrization, side)
+        self.side, self.planes = side, terms.planes
+        self.quantities = terms.quantities
+        self.taps = self.preparation.taps(patch_size).tolist()
+        self.sums = Sums(terms)
+        self.kappas = Kappas(parametrization) if learn_kappas else None
+        self.head = nn.Sequential() if head is None else head_module(head)
+        self.fused = fused
+        self.out_dims = parametrization.dims if head is None else head.dims_out
+
+    def extra_repr(self) -> str:
+        """What is computed of which patches."""
+        return f"{self.parametrization}, patch_size={self.patch_size}"
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Describe patches (N, W, W) or (N, 1, W, W); uint8, uint16 or any float.
+
+        Integers become multiples of their type's maximum. The result (N, D) is in single
+        precision, or in that of the weights: double, or half.
+        """
+        patches = self._checked(patches)
+        if torch.compiler.is_compiling() or (torch.is_grad_enabled() and self._learns(patches)):
+            return self._describe(patches)
+        kernels = self._kernels(patches)
+        step = CPU_CHUNK if patches.device.type == "cpu" else CHUNK
+        describe: Callable[[Tensor], Tensor] = self._describe
+        if kernels is not None:
+            step, describe = (
+                FUSED_CHUNK,
+                partial(kernels.describe, head=self.head, dtype=self.sums.dtype),
+            )
+        if len(patches) <= step:
+            return describe(patches)
+        out = patches.new_empty((len(patches), self.out_dims), dtype=self.sums.dtype)
+        for start in range(0, len(patches), step):
+            out[start : start + step] = describe(patches[start : start + step])
+        return out
+
+    def _kernels(self, patches: Tensor) -> Fused | None:
+        """The fused kernels for these patches, if there are any."""
+        if not self.fused or self.kappas is not None or patches.device.type != "cuda":
+            return None
+        if patches.dtype not in (torch.uint8, torch.float32, torch.float16, torch.bfloat16):
+            return None
+        if self.sums.dtype == torch.float64 or len(patches) == 0:
+            return None
+        return make_fused(self.parametrization, patches.shape[-1], patches.device)
+
+    def _learns(self, patches: Tensor) -> bool:
+        return patches.requires_grad or any(p.requires_grad for p in self.parameters())
+
+    def _checked(self, patches: Tensor) -> Tensor:
+        """Patches as (N, W, W)."""
+        shape = tuple(patches.shape)
+        if patches.ndim == 4 and shape[1] == 1:
+            patches = patches[:, 0]
+        side = self.preparation.side  # to which all multiples of it are reduced
+        size = patches.shape[-1]
+        fits = size == self.patch_size or (side is not None and size % side == 0 and size > 0)
+        if patches.ndim != 3 or patches.shape[1] != patches.shape[2] or not fits:
+            w = self.patch_size
+            raise ValueError(f"patches: expected (N, {w}, {w}) or (N, 1, {w}, {w}), got {shape}")
+        if not (patches.is_floating_point() or patches.dtype in _INTEGERS):
+            raise ValueError(f"patches: expected uint8, uint16 or floats, got {patches.dtype}")
+        return patches
+
+    def _describe(self, patches: Tensor) -> Tensor:
+        # Half precision has no room for the differences that count; the head may have it.
+        with torch.autocast(patches.device.type, enabled=False):
+            gains = None if self.kappas is None else self.kappas()
+            raw = self.sums(self._planes(patches), gains)
+        return self.head(raw).to(self.sums.dtype)
+
+    def _planes(self, patches: Tensor) -> list[Tensor]:
+        """The planes (N, S, S), in at least single precision."""
+        wide = torch.promote_types(self.sums.dtype, torch.float32)
+        preparation, names = self.preparation, {name for name, _ in self.quantities}
+        image, unit = self._reduced(patches, wide)
+        image = smoothed(image, self.taps)
+        if preparation.standardise:
+            image = standardised(image, preparation.softening / unit)
+            unit = torch.ones_like(unit)
+        found: dict[tuple[str, int], Tensor] = {}
+        if "theta" in names:
+            count = 1 + max(k for name, k in self.quantities if name == "theta")
+            these = gradient_quantities(*gradients(image), preparation, unit, count)
+            found |= {("theta", k): value for k, value in enumerate(these)}
+        if "intensity" in names:
+            these = intensity_quantities(image)
+            found |= {("intensity", k): value for k, value in enumerate(these)}
+        if "shape" in names:
+            these = shape_quantities(*second_order(image))
+            found |= {("shape", k): value for k, value in enumerate(these)}
+        for feature in self.parametrization.own:
+            own = own_features(feature, image.detach().double().cpu().numpy())
+            values = torch.from_numpy(own).to(image.device, wide)
+            found |= {(feature.name, k): values[..., k] for k in range(feature.dims)}
+        return [_product(plane, found) for plane in self.planes]
+
+    def _reduced(self, patches: Tensor, wide: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Patches (N, S, S) about zero, at most about 1, and what they were divided by (N, 1, 1).
+
+        Means are subtracted for the sake of precision alone: only differences count.
+        """
+        whole = patches.dtype in _INTEGERS
+        image = patches.to(torch.promote_types(patches.dtype, wide) if not whole else wide)
+        unit = torch.ones_like(image[:, :1, :1])
+        if not whole:
+            unit = image.detach().abs().amax(dim=(1, 2), keepdim=True).clamp_min(1)
+            image = image / unit
+        middle = image.detach().mean(dim=(1, 2), keepdim=True)
+        image = (image - (middle.round() if whole else middle)).to(wide)
+        factor = self.preparation.reduction(patches.shape[-1])
+        if factor > 1:
+            image = avg_pool2d(image[:, None], factor)[:, 0]
+        if whole:
+            image = image / _INTEGERS[patches.dtype]
+        return image, unit.to(wide)
+
+
+def _product(plane: Plane, quantities: dict[tuple[str, int], Tensor]) -> Tensor:
+    first, *rest = plane
+    value = quantities[first]
+    for other in rest:
+        value = value * quantities[other]
+    return value

@@ -1,0 +1,93 @@
+"""Descriptors in PyTorch: ``mkdesc.torch.MKDescriptor``, an ``nn.Module``.
+
+May use: _support, kernels, heads, compute, descriptor, models, images.
+"""
+
+from __future__ import annotations
+
+import os
+
+try:
+    import torch as _torch
+except ImportError as error:
+    raise ImportError("mkdesc.torch needs PyTorch: pip install 'mkdesc[torch]'") from error
+
+from mkdesc.compute.torch.module import Descriptor
+from mkdesc.compute.torch.stages import to_head
+from mkdesc.descriptor import MKD
+from mkdesc.heads.head import Head
+from mkdesc.kernels.parametrization import Parametrization, as_parametrization
+from mkdesc.models import load_model
+
+__all__ = ["MKDescriptor"]
+
+del _torch
+
+
+class MKDescriptor(Descriptor):
+    """The multiple-kernel descriptor as a module: patches in, unit vectors out, on any device.
+
+    Parameters
+    ----------
+    model
+        A bundled model or a model file, or an :class:`~mkdesc.MKD`.
+    parametrization
+        Instead of a model: kernels, as for :class:`~mkdesc.MKD`.
+    patch_size
+        Side W of the patches, with ``parametrization``; default 64. The extended descriptor takes
+        every multiple of 32 px.
+    head
+        With ``parametrization``: what raw descriptors go through; default: nothing.
+    learn_kappas
+        Whether the concentrations of the kernels are parameters (``kappas.log_kappas``).
+    fused
+        Whether Triton kernels may be used: on CUDA, where no gradients are wanted.
+
+    Attributes
+    ----------
+    head : torch.nn.Sequential
+        The stages after the raw descriptor; affine ones are ``nn.Linear``. Frozen at first:
+        ``descriptor.head.requires_grad_()`` makes them learn.
+
+    Examples
+    --------
+    >>> import torch
+    >>> descriptor = MKDescriptor("extended")
+    >>> descriptor(torch.rand(5, 1, 64, 64)).shape
+    torch.Size([5, 128])
+    >>> MKDescriptor(parametrization="polar", patch_size=32)(torch.rand(5, 32, 32)).shape
+    torch.Size([5, 175])
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | MKD | None = None,
+        *,
+        parametrization: str | Parametrization | None = None,
+        patch_size: int | None = None,
+        head: Head | None = None,
+        learn_kappas: bool = False,
+        fused: bool = True,
+    ) -> None:
+        if parametrization is None:
+            if head is not None or patch_size is not None:
+                raise ValueError("patch_size, head: expected a parametrization beside them")
+            mkd = model if isinstance(model, MKD) else load_model(model or "extended")
+            kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
+            head = mkd.effective_head()
+        elif model is not None:
+            raise ValueError("model, parametrization: expected one of them, got both")
+        else:
+            kernels, size = as_parametrization(parametrization), patch_size or 64
+        super().__init__(kernels, size, head, learn_kappas=learn_kappas, fused=fused)
+
+    def to_mkd(self) -> MKD:
+        """The same for numpy arrays on the CPU, to be saved with :func:`mkdesc.save_model`.
+
+        >>> MKDescriptor("compact").to_mkd().head
+        Head(power 0.75, l2, 238 -> 64, l2)
+        """
+        if self.kappas is not None:
+            raise ValueError("learn_kappas: kernels that are being learned have no name yet")
+        head = to_head(self.head) if len(self.head) else None
+        return MKD(self.parametrization, self.patch_size, head=head)
