@@ -5,7 +5,8 @@ import pytest
 
 from mkdesc import MKD, load_model
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn import TrainingBlock, learn_model
+from mkdesc.learn import TrainingBlock, learn_model, learn_photos
+from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
 from mkdesc.learn.trained import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.ranking import fpr95
@@ -253,6 +254,82 @@ def test_fresh_views_come_in_order_and_leave_others_alone(rng):
     views.close()
     assert not raw[:4].any()
     assert set(raw[4:, 0]) == {6, 7, 8, 9}  # the ninth replaced the fifth
+
+
+@pytest.fixture
+def photos(tmp_path, rng):
+    import cv2
+
+    for k in range(3):
+        noise = cv2.GaussianBlur(rng.integers(0, 256, (160, 200), np.uint8), (0, 0), 2)
+        noise = cv2.normalize(noise, None, 0, 255, cv2.NORM_MINMAX)
+        cv2.imwrite(str(tmp_path / f"{k}.png"), noise)
+    return tmp_path
+
+
+def fresh_photos(photos):
+    recipe = Recipe(views=("plain", "easy", "hard"), keypoints_per_photo=12, patch_size=16)
+    fresh = FreshPhotos(list_photos(photos), recipe, seed=0)
+    made = list(photo_blocks(photos, recipe, seed=0, n_threads=1))
+    fresh.frames.update({block.index: block.frames for block in made})
+    return fresh, np.concatenate([block.patches for block in made])
+
+
+def test_photographs_come_in_rounds_and_never_the_same(photos):
+    fresh, patches = fresh_photos(photos)
+    starts, counts = [], []
+    for number in range(6):
+        first, again = fresh.patches(number)
+        starts.append(first)
+        counts.append(len(again))
+        before = patches[first : first + len(again)]
+        np.testing.assert_array_equal(again[::3], before[::3])  # the plain ones
+        assert (again[1::3] != before[1::3]).any()
+        assert (fresh.patches(number)[1] == again).all()
+    assert sorted(starts[:3]) == sorted(starts[3:]) == [0, *np.cumsum(sorted(counts[:3]))[:2]]
+    assert (fresh.patches(0)[1][1::3] != fresh.patches(starts.index(starts[0], 1))[1][1::3]).any()
+
+
+def test_views_on_a_device_are_those_of_the_cpu(photos, rng):
+    """The device is the CPU here; what is computed is the same."""
+    from mkdesc.learn.device_views import DeviceViews
+
+    fresh, patches = fresh_photos(photos)
+    mkd = MKD("cartesian", 16, n_threads=2)
+    raw = mkd.transform(patches)
+    point_of, rows = np.repeat(np.arange(len(raw) // 3), 3), np.arange(len(raw))
+    here = FreshViews(
+        raw.copy(),
+        point_of,
+        rows,
+        lambda k: Replacement(fresh.patches(k)[0], mkd.transform(fresh.patches(k)[1])),
+        2,
+    )
+    there = DeviceViews(raw, point_of, rows, fresh, mkd, torch.device("cpu"))
+    there.rate = here.rate
+    for _ in range(3):
+        one = here.batch(10, np.random.default_rng(1))
+        two = there.batch(10, np.random.default_rng(1))
+        for a, b in zip(one, two, strict=True):
+            assert b.dtype == torch.float16
+            np.testing.assert_allclose(b.float().numpy(), a, atol=0.02)
+    assert np.abs(here.raw - raw).max() > 0.1  # some are new
+    here.close()
+    there.close()
+
+
+def test_learning_from_photographs_is_reproducible(photos):
+    mkd = MKD("cartesian", 16, n_threads=2)
+    recipe = Recipe(views=("plain", "easy", "hard"), keypoints_per_photo=40, patch_size=16)
+    whitening = Whitening("gda", 8, ridge=1e-2)
+    models = []
+    for threads in (1, 2):
+        mkd.set_params(n_threads=threads)
+        trained = tiny(whitening=None, batch=32)
+        learned = learn_photos(photos, mkd, whitening, recipe=recipe, trained=trained)
+        models.append(learned.mkd.head)
+    raw = np.random.default_rng(0).normal(size=(5, models[0].dims_in))
+    np.testing.assert_array_equal(models[0].apply(raw), models[1].apply(raw))
 
 
 def test_learning_a_model_with_a_trained_head(rng, tmp_path):

@@ -71,7 +71,7 @@ class DeviceViews(FreshViews):
         kernels = as_parametrization(mkd.parametrization)
         self._describe = Descriptor(kernels, self._size).to(device).eval()
 
-    def _put(self, new: Changed) -> int:  # type: ignore[override]
+    def _put(self, new: Any) -> int:
         """Cut and describe new views and put them in their place; how many there were."""
         n_views = len(new.views)
         count = n_views * len(new.views[0].frames)

@@ -124,7 +124,7 @@ class FreshViews(FixedViews):
             self._due -= self._put(next(self._made))
         return super().batch(n, rng)
 
-    def _put(self, new: Replacement) -> int:
+    def _put(self, new: Any) -> int:
         """Put new views in their place; how many there were."""
         rows = slice(new.first, new.first + len(new.raw))
         usable = self._usable[rows]
