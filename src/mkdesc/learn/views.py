@@ -101,7 +101,7 @@ class FreshViews(FixedViews):
 
     #: How many views are made anew for each one that a batch takes. More cost more time than they
     #: are worth (docs/heads.md).
-    rate = 0.5
+    rate = 0.3
 
     def __init__(
         self,
