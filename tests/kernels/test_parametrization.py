@@ -27,6 +27,7 @@ def test_dimensions_of_the_paper():
         "cartesian-relative": 63,
         "extended": 575,
         "extended-24": 575,
+        "extended-fine": 1127,
     }
 
 
@@ -149,7 +150,9 @@ def test_changed_preparations_are_refused():
     with pytest.raises(ValueError, match="'standard' is the name of another preparation"):
         replace(STANDARD, sigma=2.0)
     renamed = replace(STANDARD, name="mine", sigma=2.0)
-    with pytest.raises(ValueError, match="one of paper, standard, standard-24, got 'mine'"):
+    with pytest.raises(
+        ValueError, match="standard-24, fine-24, got 'mine'"
+    ):
         product(renamed, theta=VonMises(8, 3))
 
 

@@ -29,7 +29,14 @@ from dataclasses import dataclass
 
 from mkdesc._support.text import shorten
 from mkdesc.kernels.pixelfeatures import Intensity, OwnFeature, Shape, registered_feature
-from mkdesc.kernels.preparation import PAPER, PREPARATIONS, STANDARD, STANDARD_24, Preparation
+from mkdesc.kernels.preparation import (
+    FINE_24,
+    PAPER,
+    PREPARATIONS,
+    STANDARD,
+    STANDARD_24,
+    Preparation,
+)
 from mkdesc.kernels.products import Factor, Product
 from mkdesc.kernels.vonmises import VonMises
 
@@ -38,6 +45,7 @@ __all__ = [
     "CARTESIAN_RELATIVE",
     "EXTENDED",
     "EXTENDED_24",
+    "EXTENDED_FINE",
     "NAMED",
     "POLAR",
     "POLAR_ABSOLUTE",
@@ -168,18 +176,23 @@ CARTESIAN = product(x=_X, y=_X, theta=_THETA)
 POLAR_ABSOLUTE = product(phi=_PHI, rho=_RHO, theta=_THETA)
 CARTESIAN_RELATIVE = product(x=_X, y=_X, relative_theta=_THETA)
 
-#: Beyond the paper: gradient, intensity, local shape, and the products of the first two, all on
-#: one cartesian kernel, on standardised patches.
-_XY = VonMises(8, 2)
-EXTENDED = (
-    product(STANDARD, x=_XY, y=_XY, theta=VonMises(8, 3))
-    + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(2))
-    + product(STANDARD, x=_XY, y=_XY, shape=Shape())
-    + product(STANDARD, x=_XY, y=_XY, intensity=Intensity(1), theta=VonMises(8, 2))
-)
 
+def _extended(preparation: Preparation, place: VonMises) -> Parametrization:
+    """Gradient, intensity, shape, and products of the first two, on one cartesian kernel."""
+    return (
+        product(preparation, x=place, y=place, theta=VonMises(8, 3))
+        + product(preparation, x=place, y=place, intensity=Intensity(2))
+        + product(preparation, x=place, y=place, shape=Shape())
+        + product(preparation, x=place, y=place, intensity=Intensity(1), theta=VonMises(8, 2))
+    )
+
+
+#: Beyond the paper: intensity and local shape beside the gradient, on standardised patches.
+EXTENDED = _extended(STANDARD, VonMises(8, 2))
 #: The same on smaller patches.
-EXTENDED_24 = Parametrization(EXTENDED.parts, STANDARD_24)
+EXTENDED_24 = _extended(STANDARD_24, VonMises(8, 2))
+#: And with more detail, in the patch and of where it is: for large squares around keypoints.
+EXTENDED_FINE = _extended(FINE_24, VonMises(8, 3))
 
 #: Names that :func:`as_parametrization` understands.
 NAMED = {
@@ -189,6 +202,7 @@ NAMED = {
     "cartesian-relative": CARTESIAN_RELATIVE,
     "extended": EXTENDED,
     "extended-24": EXTENDED_24,
+    "extended-fine": EXTENDED_FINE,
 }
 
 _KERNEL = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*")
