@@ -42,13 +42,18 @@ def ours(size: int, threads: int) -> Iterator[tuple[str, Contender]]:
     reference = MKD(patch_size=size, backend="reference")
     default = load_model("default-32" if size == 32 else "default")
     default.set_params(n_threads=threads, resize=size == 65)
-    extended = load_model("extended").set_params(n_threads=threads, resize=size == 65)
-    extended.set_params(patch_size=32 if size == 32 else 64)
+    extended, net = (
+        load_model(name).set_params(
+            n_threads=threads, resize=size == 65, patch_size=32 if size == 32 else 64
+        )
+        for name in ("extended", "extended-net")
+    )
     yield "mkdesc, uint8", (lambda: mkd.transform(uint8), FAST)
     yield "mkdesc, float32", (lambda: mkd.transform(float32), FAST)
     yield "mkdesc, uint8, 1 thread", (lambda: one.transform(uint8[: FAST // 2]), FAST // 2)
     yield "mkdesc, model default", (lambda: default.transform(uint8), FAST)
     yield "mkdesc, model extended", (lambda: extended.transform(uint8), FAST)
+    yield "mkdesc, model extended-net", (lambda: net.transform(uint8), FAST)
     yield "mkdesc reference", (lambda: reference.transform(few), len(few))
 
 
@@ -113,10 +118,9 @@ def throughput(threads: int, rounds: int) -> dict[str, Any]:
     return tables
 
 
-def latency() -> float:
+def latency(mkd: MKD) -> float:
     """Seconds for a single 64-px patch after warm-up."""
     patch = textured_patches(1, 64)
-    mkd = MKD()
     times = []
     for _ in range(200):
         start = time.perf_counter()
@@ -179,7 +183,8 @@ def main() -> None:
 
     results: dict[str, Any] = {"versions": versions(), "threads": options.threads}
     results["throughput"] = throughput(options.threads, options.rounds)
-    results["single_patch_seconds"] = latency()
+    results["single_patch_seconds"] = latency(MKD())
+    results["single_patch_extended_net_seconds"] = latency(load_model("extended-net"))
     with tempfile.TemporaryDirectory() as cache:
         first = child(FIRST_CALL, cache)
         following = [child(FIRST_CALL, cache) for _ in range(5)]
@@ -188,6 +193,8 @@ def main() -> None:
         results["first_call_next_process_seconds"] = statistics.median(run[1] for run in following)
         results["peak_bytes_beyond_input_and_output"] = child(PEAK, cache)[0]
     print(f"\none 64-px patch: {1e3 * results['single_patch_seconds']:.2f} ms")
+    net = results["single_patch_extended_net_seconds"]
+    print(f"the same with extended-net: {1e3 * net:.2f} ms")
     print(f"import mkdesc: {results['import_seconds']:.2f} s")
     print(f"first call ever (compiles): {results['first_call_ever_seconds']:.1f} s")
     print(f"first call of the next process: {results['first_call_next_process_seconds']:.2f} s")

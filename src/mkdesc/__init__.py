@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from mkdesc.kernels.registering import register_feature
     from mkdesc.kernels.vonmises import VonMises
+    from mkdesc.learn.trained import TrainedHead
     from mkdesc.matching.nearest import match_descriptors
     from mkdesc.matching.verification import verify_matches
     from mkdesc.models import bundled_models, load_model, save_model
@@ -49,6 +50,7 @@ _HOMES = {
     "verify_matches": "matching.verification",
     "Statistics": "heads.statistics",
     "Whitening": "heads.whitening",
+    "TrainedHead": "learn.trained",
     "load_model": "models",
     "save_model": "models",
     "bundled_models": "models",
@@ -74,6 +76,7 @@ __all__ = [
     "Features",
     "Parametrization",
     "Statistics",
+    "TrainedHead",
     "VonMises",
     "Whitening",
     "as_parametrization",

@@ -157,6 +157,8 @@ def test_learn_from_labelled_patches(tmp_path, labelled, patches):
         (["photos", ".", "-o", "m.pkl"], "error: --output: expected a name ending in .safe"),
         (["patches", "train.npz", "-o", "m.safetensors", "--method", "zca"], "error: method: exp"),
         (["patches", "train.npz", "-o", "no/m.safetensors"], "error: --output: the folder no"),
+        (["patches", "train.npz", "-o", "m.safetensors", "--head", "cnn"], "error: kind: expec"),
+        (["patches", "train.npz", "-o", "m.safetensors", "--steps", "9"], "error: --steps, --min"),
         (["colmap", ".", ".", "-o", "m.safetensors"], "error: .: no COLMAP model"),
         (["phototourism", ".", "-o", "m.safetensors"], "error: .: no sheets"),
         (["hpatches", ".", "-o", "m.safetensors"], "error: "),
@@ -168,6 +170,52 @@ def test_nothing_to_learn_from(tmp_path, labelled, arguments, message):
     assert done.stderr.strip().splitlines()[-1].startswith(message)
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["train.npz"]
+
+
+def test_learn_a_head_and_go_on(tmp_path, labelled):
+    out, more = tmp_path / "m.safetensors", tmp_path / "more.safetensors"
+    how = ["--ridge", "1e-3", "--dims", "24", "--device", "cpu"]
+    head = ["--head", "mlp", "--hidden", "16", "--rank", "32", "--steps", "12"]
+    one = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = run("learn", "patches", labelled, "-o", out, *how, *head, env=one)
+    assert done.returncode == 0, done.stderr
+    last = done.stderr.splitlines()[-2]
+    assert "% raw" in last
+    assert "% linear" in last
+    assert "% trained" in last
+    assert str(mkdesc.load_model(out).head) == (
+        "power 0.75, l2, 238 -> 32, 32 -> 40, relu 24, 40 -> 24, l2"
+    )
+    learned = read_card(out).learned_from
+    assert (learned["head"], learned["hidden"], learned["steps"]) == ("mlp", 16, 12)
+    done = run(
+        *("learn", "patches", labelled, "-o", more, *how, "--steps", "5", "--continue-from", out),
+        env=one,
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(mkdesc.load_model(more).head) == str(mkdesc.load_model(out).head)
+    assert read_card(more).learned_from["began_as"] == str(mkdesc.load_model(out).head)
+
+
+def test_interrupted_training_leaves_a_model(tmp_path, labelled):
+    out = tmp_path / "m.safetensors"
+    how = ["--ridge", "1e-3", "--head", "linear", "--minutes", "5", "--device", "cpu"]
+    command = [sys.executable, "-m", "mkdesc", "learn", "patches", str(labelled), "-o", str(out)]
+    environment = {**os.environ, "FORCE_COLOR": "1", "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [*command, *how], stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        seen = ""
+        while "loss" not in seen:  # it has begun
+            news = process.stderr.read(1)
+            assert news, seen
+            seen += news
+        process.send_signal(signal.SIGINT)
+        seen += process.stderr.read()
+    assert process.returncode == 0, seen
+    assert "this is the best until then" in seen
+    assert mkdesc.load_model(out).effective_head().dims_out == 128
+    assert read_card(out).learned_from["interrupted"] is True
 
 
 def test_learn_as_another_model_was_learned(tmp_path, rng):

@@ -42,6 +42,14 @@ def test_inspect_prints_the_score_and_draws(folder):
     assert min(cv2.imread(str(folder / "why.png")).shape[:2]) > 500
 
 
+def test_inspect_a_head_with_a_hidden_layer(folder):
+    done = run("inspect", "a.png", "b.png", "--model", "extended-net", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    patches = np.stack([cv2.imread(str(folder / name), 0) for name in ("a.png", "b.png")])
+    a, b = describe(patches, "extended-net")
+    assert done.stdout.splitlines()[0] == f"similarity {a @ b:.4f} (extended-net)"
+
+
 def test_inspect_takes_file_names_as_they_are(folder):
     name = "a$x_{$^.png"
     (folder / "a.png").rename(folder / name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from numbers import Integral
 from typing import TypeVar
@@ -34,7 +34,7 @@ def checked_threads(n_threads: int | None) -> int:
     return int(n_threads)
 
 
-def in_order(make: Callable[[int], T], count: int, threads: int) -> Iterator[T]:
+def in_order(make: Callable[[int], T], count: int, threads: int) -> Generator[T, None, None]:
     """``make(0), make(1), ...`` by several threads, at most twice as many ahead.
 
     Examples

@@ -31,9 +31,9 @@ Descriptors = Annotated[
         "-d",
         help="Names with commas between: bundled models, model files, FILE:SET:METHOD, mkd-raw, "
         "mkd-polar-raw, mkd-cartesian-raw, opencv-sift, rootsift, opencv-vgg (and daisy, "
-        "boostdesc, teblid, beblid, latch), tfeat:FILE, kornia-sift (and hardnet, sosnet, mkd), "
-        "csv:FOLDER; any of them with a whitening to learn: +lw, +gda, +pca, +pcawt, +pcaws, "
-        "+zca. May be repeated.",
+        "boostdesc, teblid, beblid, latch), tfeat:FILE, hardnet:FILE, kornia-sift (and hardnet, "
+        "sosnet, mkd), csv:FOLDER; any of them with a whitening to learn: +lw, +gda, +pca, "
+        "+pcawt, +pcaws, +zca. May be repeated.",
     ),
 ]
 Output = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc._support.progress import Progress
-from mkdesc.cli.options import Device, on_device
+from mkdesc.cli.options import on_device
 from mkdesc.cli.progress import console, told, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
@@ -18,7 +18,8 @@ from mkdesc.images.frames import SIDE
 from mkdesc.learn import sources
 from mkdesc.learn.learner import Learned
 from mkdesc.learn.photos import VIEWS, Recipe
-from mkdesc.models import read_card
+from mkdesc.learn.trained import TrainedHead
+from mkdesc.models import load_model, read_card
 
 __all__ = ["app"]
 
@@ -51,7 +52,74 @@ UseSide = Annotated[
     ),
 ]
 
+HeadKind = Annotated[
+    str | None,
+    typer.Option(
+        "--head",
+        metavar="mlp|linear",
+        help="Train further with PyTorch: a hidden layer beside the projection, or the projection "
+        "alone; default: neither.",
+        show_default=False,
+    ),
+]
+Hidden = Annotated[int, typer.Option(help="Units of the hidden layer.")]
+Rank = Annotated[
+    int | None,
+    typer.Option(help="Numbers that the hidden layer sees of a descriptor; default: all."),
+]
+Loss = Annotated[str, typer.Option(help="softmax or hardest (HardNet's).")]
+Steps = Annotated[
+    int | None,
+    typer.Option(help="Steps of training, at most; default: 2,000 (on a GPU 28,000)."),
+]
+Minutes = Annotated[float | None, typer.Option(help="Minutes of training, at most.")]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="Where to compute: cpu, or with PyTorch cuda, cuda:1, ...; auto: on the CPU, and "
+        "training on a GPU if there is one."
+    ),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
+ContinueFrom = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Train the head of this model further, instead of a new one."
+    ),
+]
+
 PAPER = "polar+cartesian"
+
+
+def _described_on(device: str) -> str:
+    return "cpu" if device == "auto" else device
+
+
+def _trained(
+    head: str | None,
+    hidden: int,
+    rank: int | None,
+    loss: str,
+    steps: int | None,
+    minutes: float | None,
+    device: str,
+    seed: int,
+    continue_from: str | None,
+) -> TrainedHead | None:
+    """What the options on training say; None: no training."""
+    start = None if continue_from is None else load_model(continue_from).effective_head()
+    if head is None:
+        if start is None and steps is None and minutes is None:
+            return None
+        if start is None:
+            raise ValueError("--steps, --minutes: expected --head mlp or --head linear with them")
+        head = "linear" if start.linear() is not None else "mlp"
+    trained = TrainedHead(
+        head, hidden, rank, steps, minutes, loss=loss, device=device, seed=seed, start=start
+    )
+    trained.check()
+    trained.chosen_device()  # said before the work if it is not there
+    return trained
 
 
 def _learn(
@@ -102,8 +170,15 @@ def _photos(
     views: Annotated[
         str, typer.Option(help="Strengths of the views of a keypoint, with spaces between.")
     ] = " ".join(VIEWS),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    device: Device = "cpu",
+    head: HeadKind = None,
+    hidden: Hidden = 512,
+    rank: Rank = None,
+    loss: Loss = "softmax",
+    steps: Steps = None,
+    minutes: Minutes = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from plain photographs: no labels, no reconstruction."""
     chosen: dict[str, Any] = {
@@ -116,6 +191,10 @@ def _photos(
         "side": side,
         "use_side": use_side,
         "views": views,
+        "head": head,
+        "hidden": hidden,
+        "rank": rank,
+        "loss": loss,
     }
     if like is not None:
         known = _settings(like)
@@ -128,18 +207,29 @@ def _photos(
         patch_size=chosen["patch_size"],
         side=chosen["side"],
     )
+    trained = _trained(
+        chosen["head"],
+        chosen["hidden"],
+        chosen["rank"],
+        chosen["loss"],
+        steps,
+        minutes,
+        device,
+        seed,
+        continue_from,
+    )
     whitening = Whitening(
         chosen["method"], chosen["dims"], ridge=chosen["ridge"], power=chosen["power"]
     )
     _learn(
-        lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed),
+        lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed, trained),
         "photos",
         output,
         MKD(
             chosen["parametrization"],
             chosen["patch_size"],
             side=chosen["use_side"],
-            **on_device(device),
+            **on_device(_described_on(device)),
         ),
         whitening,
     )
@@ -151,12 +241,21 @@ def _settings(model: str) -> dict[str, Any]:
     learned = card.learned_from
     if not {"side", "views"} <= learned.keys():
         raise ValueError(f"--like: {model} was not learned from photographs")
+    how = (
+        {name: learned.get(name) for name in ("ridge", "power")}
+        if card.method is None
+        else card.params
+    )
     return {
         "parametrization": card.parametrization,
-        "method": card.method,
+        "method": card.method or learned["began_as"],
         "dims": card.dims,
-        "ridge": card.params["ridge"],
-        "power": card.params["power"],
+        "ridge": how["ridge"],
+        "power": how["power"],
+        "head": learned.get("head"),
+        "hidden": learned.get("hidden", 512),
+        "rank": learned.get("rank"),
+        "loss": learned.get("loss", "softmax"),
         "patch_size": card.patch_size,
         "side": learned["side"],
         "use_side": card.side,
@@ -179,14 +278,23 @@ def _patches(
     dims: Dims = 128,
     ridge: Ridge = None,
     power: Power = 0.75,
-    device: Device = "cpu",
+    head: HeadKind = None,
+    hidden: Hidden = 512,
+    rank: Rank = None,
+    loss: Loss = "softmax",
+    steps: Steps = None,
+    minutes: Minutes = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from labelled patches: those of equal labels match."""
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_patches(file, m, w, p),
+        lambda m, w, p: sources.learn_patches(file, m, w, p, trained),
         "patches",
         output,
-        MKD(parametrization, open_patches(file).size, **on_device(device)),
+        MKD(parametrization, open_patches(file).size, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -203,14 +311,23 @@ def _phototourism(
     pairs: Annotated[
         int | None, typer.Option(help="Which m50 file, by its number of pairs; the largest.")
     ] = None,
-    device: Device = "cpu",
+    head: HeadKind = None,
+    hidden: Hidden = 512,
+    rank: Rank = None,
+    loss: Loss = "softmax",
+    steps: Steps = None,
+    minutes: Minutes = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from a subset in the Phototourism (UBC) layout."""
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs),
+        lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs, trained),
         "patches",
         output,
-        MKD(parametrization, **on_device(device)),
+        MKD(parametrization, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -229,14 +346,23 @@ def _hpatches(
         str | None, typer.Option(help="Learn from the training part of this split.")
     ] = None,
     splits: Annotated[Path | None, typer.Option(help="The splits.json of HPatches.")] = None,
-    device: Device = "cpu",
+    head: HeadKind = None,
+    hidden: Hidden = 512,
+    rank: Rank = None,
+    loss: Loss = "softmax",
+    steps: Steps = None,
+    minutes: Minutes = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from HPatches strips: equal rows of a sequence match."""
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits),
+        lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits, trained),
         "patches",
         output,
-        MKD(parametrization, patch_size, resize=True, **on_device(device)),
+        MKD(parametrization, patch_size, resize=True, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )
 
@@ -253,13 +379,22 @@ def _colmap(
     power: Power = 0.75,
     patch_size: PatchSize = 64,
     side: Side = SIDE,
-    device: Device = "cpu",
+    head: HeadKind = None,
+    hidden: Hidden = 512,
+    rank: Rank = None,
+    loss: Loss = "softmax",
+    steps: Steps = None,
+    minutes: Minutes = None,
+    device: Device = "auto",
+    seed: Seed = 0,
+    continue_from: ContinueFrom = None,
 ) -> None:
     """Learn from a COLMAP model: the observations of a 3-D point match."""
+    trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side),
+        lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side, trained),
         "photos",
         output,
-        MKD(parametrization, patch_size, **on_device(device)),
+        MKD(parametrization, patch_size, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
     )

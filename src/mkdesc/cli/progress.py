@@ -30,6 +30,10 @@ __all__ = ["console", "progress", "resumable", "told", "warm_up"]
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
+#: What is counted in work that has a unit of its own.
+UNITS = {"training": "steps"}
+
+
 class _Count(ProgressColumn):
     def render(self, task: Task) -> Text:
         total = "" if task.total is None else f" of {task.total:,.0f}"
@@ -43,7 +47,8 @@ class _Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f} {self._unit}/s")
+        unit = task.fields.get("unit", self._unit)
+        return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
 
 
 def progress(unit: str) -> Progress:
@@ -75,11 +80,13 @@ def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Te
         lines = {} if first is None else {first: bar.add_task(first, total=None)}
 
         def tell(what: str, done: int, total: int) -> None:
-            if what not in lines:
+            name, _, _ = what.partition(":")  # what follows may change on the way
+            if name not in lines:
                 while lines and not keep:
                     bar.remove_task(lines.popitem()[1])
-                lines[what] = bar.add_task(what, total=None)
-            bar.update(lines[what], completed=done, total=total or None)
+                own = {"unit": UNITS[name]} if name in UNITS else {}
+                lines[name] = bar.add_task(what, total=None, **own)
+            bar.update(lines[name], description=what, completed=done, total=total or None)
 
         yield tell
 

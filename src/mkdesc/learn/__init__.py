@@ -1,6 +1,6 @@
 """Learning a head: where matching pairs come from, and what is made of them.
 
-May use: _support, kernels, measures, heads, descriptor, models, images, datasets.
+May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from mkdesc.learn.sources import (
     learn_photos,
     learn_phototourism,
 )
+from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
     "Learned",
     "Report",
+    "TrainedHead",
     "TrainingBlock",
     "learn_colmap",
     "learn_hpatches",

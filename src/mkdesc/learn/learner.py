@@ -17,9 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress
+from mkdesc._support.threads import checked_threads
 from mkdesc.descriptor import MKD
+from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, Whitening
+from mkdesc.learn.photos import FreshPhotos
+from mkdesc.learn.trained import TrainedHead, split_points
+from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
 from mkdesc.models import Card, save_model
@@ -54,9 +60,13 @@ class Report:
         Matching pairs that were kept aside for the two scores.
     fpr95_raw, fpr95_learned
         False positive rate at 95% recall, in per cent, of the descriptors before and after the
-        whitening, on held-out points; NaN if there were too few.
+        head, on held-out points; NaN if there were too few.
     seconds
         How long it took.
+    fpr95_linear
+        For heads that were trained: the same after the whitening that it began as.
+    steps, interrupted
+        For heads that were trained: how many steps, and whether Ctrl-C ended it early.
     """
 
     patches: int
@@ -66,6 +76,9 @@ class Report:
     fpr95_raw: float
     fpr95_learned: float
     seconds: float
+    fpr95_linear: float = np.nan
+    steps: int = 0
+    interrupted: bool = False
 
     def lines(self) -> list[str]:
         """The report for reading."""
@@ -73,12 +86,20 @@ class Report:
             f"{self.patches:,} patches of {self.points:,} points, {self.pairs:,} matching pairs, "
             f"{self.seconds:.1f} s"
         ]
+        if self.interrupted:
+            text.append(f"interrupted after {self.steps:,} steps: this is the best until then")
         if np.isnan(self.fpr95_learned):
             return [*text, "too few points to hold any out for a score"]
+        trained = not np.isnan(self.fpr95_linear)
+        rates = {
+            "raw": self.fpr95_raw,
+            "linear": self.fpr95_linear,
+            "trained" if trained else "learned": self.fpr95_learned,
+        }
+        known = (f"{rate:.2f}% {name}" for name, rate in rates.items() if not np.isnan(rate))
         return [
             *text,
-            f"held out: {self.held_out_pairs:,} matching pairs, FPR95 {self.fpr95_raw:.2f}% raw, "
-            f"{self.fpr95_learned:.2f}% learned",
+            f"held out: {self.held_out_pairs:,} matching pairs, FPR95 {', '.join(known)}",
         ]
 
 
@@ -89,16 +110,19 @@ class Learned:
     Attributes
     ----------
     mkd
-        The descriptor with its whitening.
+        The descriptor with its whitening, or with the head that was trained.
     report
         How the learning went.
     source
         What it was learned from, for the card of the model.
+    training
+        How a head was trained, for the card too.
     """
 
     mkd: MKD
     report: Report
     source: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
 
     def with_source(self, source: str, **settings: Any) -> Learned:
         """The same, with the source and settings noted."""
@@ -108,10 +132,12 @@ class Learned:
         """Write the model to a safetensors file; returns its card."""
         facts = {name: value for name, value in asdict(self.report).items() if value == value}
         facts.pop("seconds")
-        for name in ("fpr95_raw", "fpr95_learned"):
+        if not facts["steps"]:  # nothing was trained
+            del facts["steps"], facts["interrupted"]
+        for name in ("fpr95_raw", "fpr95_linear", "fpr95_learned"):
             if name in facts:
                 facts[name] = round(facts[name], 2)
-        return save_model(self.mkd, path, self.source | facts)
+        return save_model(self.mkd, path, self.source | self.training | facts)
 
 
 def learn_model(
@@ -119,8 +145,11 @@ def learn_model(
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
     pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None,
+    trained: TrainedHead | None = None,
+    progress: Progress | None = None,
+    fresh: FreshPhotos | None = None,
 ) -> Learned:
-    """Learn a whitening from labelled patches.
+    """Learn a whitening from labelled patches, and train a head further if that is asked for.
 
     Raw descriptors wait in a temporary file, so that memory does not grow with their number.
 
@@ -133,12 +162,19 @@ def learn_model(
     whitening
         What to learn; default: ``Whitening("gda", power=0.75)``, as the bundled models have it.
     pairs
-        Indices of matching patches; default: all pairs of equal labels.
+        Indices of matching patches; default: all pairs of equal labels. Training draws its pairs
+        by the labels.
+    trained
+        How to train a head that begins as this whitening; default: it is not.
+    progress
+        Told of the steps of the training.
+    fresh
+        Photographs whose views can be made anew while the head is trained.
 
     Returns
     -------
     Learned
-        The descriptor with its whitening, and a report.
+        The descriptor with its whitening or head, and a report.
 
     Examples
     --------
@@ -157,36 +193,97 @@ def learn_model(
     chosen = Whitening("gda", power=0.75) if whitening is None else whitening
     whitening = Whitening(**chosen.get_params())
     whitening.check()
+    further = None if trained is None else TrainedHead(**trained.get_params(deep=False))
+    if further is not None:  # said before the work if it cannot be
+        further.check()
+        further.chosen_device()
     with tempfile.TemporaryFile() as spool:
         labels, width = _describe_all(blocks, mkd, spool)
-        raw = np.memmap(spool, np.float32, "r", shape=(len(labels), width))
+        raw = np.memmap(spool, np.float32, "r+", shape=(len(labels), width))
         # Which points are held out depends on their labels alone, not on their order.
         points, point_of = np.unique(labels, return_inverse=True)
         held = np.random.default_rng(0).permutation(len(points)) % HELD_OUT == HELD_OUT - 1
         held_row = held[point_of]
         statistics = _gather(raw, point_of, held_row, pairs, whitening)
         whitening.fit_statistics(statistics)
+        heads: dict[str, Head | None] = {"raw": None, "learned": whitening.learned()}
+        learned: dict[str, Any] = {"whitening": whitening}
+        facts: dict[str, Any] = {}
+        training: dict[str, Any] = {}
+        if further is not None:
+            further.whitening = whitening
+            _train(further, raw, point_of, held_row, statistics, mkd, progress, fresh)
+            heads["linear"], heads["learned"] = heads["learned"], further.head_
+            learned, training = {"head": further.head_}, further.facts()
+            facts["steps"] = further.trained_.steps
+            facts["interrupted"] = further.trained_.interrupted
         compared = _held_out_pairs(point_of, held_row)
-        scores = [np.nan, np.nan]
-        if compared is not None:
-            first, second, matching = compared
-            rows, where = np.unique([first, second], return_inverse=True)
-            kept = np.array(raw[rows])
-            where = where.reshape(2, -1)
-            for i, descriptors in enumerate((kept, whitening.transform(kept))):
-                scores[i] = 100 * fpr95(-pair_distances(descriptors, *where), matching)
+        for name, score in _score(raw, compared, heads).items():
+            facts[f"fpr95_{name}"] = score
         del raw
     report = Report(
         patches=len(labels),
         points=len(points),
         pairs=statistics.n_pairs,
         held_out_pairs=0 if compared is None else int(compared[2].sum()),
-        fpr95_raw=float(scores[0]),
-        fpr95_learned=float(scores[1]),
         seconds=time.perf_counter() - start,
+        **facts,
     )
-    params = mkd.get_params(deep=False) | {"whitening": whitening}
-    return Learned(MKD(**params), report)
+    return Learned(MKD(**mkd.get_params(deep=False) | learned), report, training=training)
+
+
+def _train(
+    trained: TrainedHead,
+    raw: NDArray[np.float32],
+    point_of: NDArray[np.integer],
+    held_row: NDArray[np.bool_],
+    statistics: Statistics,
+    mkd: MKD,
+    progress: Progress | None,
+    fresh: FreshPhotos | None,
+) -> None:
+    """Train a head on everything that is not held out."""
+    rows = np.flatnonzero(~held_row)
+    training, checking = split_points(point_of, rows, int(trained.seed))
+    check = FixedViews(raw, point_of, checking)
+    if fresh is None:
+        trained.fit_views(FixedViews(raw, point_of, training), check, statistics, progress)
+        return
+    device = trained.chosen_device()
+    if device.type != "cpu":
+        from mkdesc.learn.device_views import DeviceViews
+
+        views: FreshViews = DeviceViews(raw, point_of, training, fresh, mkd, device)
+    else:
+        alone = MKD(**mkd.get_params(deep=False) | {"n_threads": 1})
+
+        def make(number: int) -> Replacement:
+            first, patches = fresh.patches(number)
+            return Replacement(first, alone.transform(patches))
+
+        views = FreshViews(raw, point_of, training, make, checked_threads(mkd.n_threads))
+    try:
+        trained.fit_views(views, check, statistics, progress)
+    finally:
+        views.close()
+
+
+def _score(
+    raw: NDArray[np.float32],
+    compared: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.bool_]] | None,
+    heads: dict[str, Head | None],
+) -> dict[str, float]:
+    """The false positive rate of each head, in per cent; NaN if there is nothing to compare."""
+    if compared is None:
+        return dict.fromkeys(heads, np.nan)
+    first, second, matching = compared
+    rows, where = np.unique([first, second], return_inverse=True)
+    kept, where = np.array(raw[rows]), where.reshape(2, -1)
+    found = {}
+    for name, head in heads.items():
+        descriptors = kept if head is None else head.apply(kept)
+        found[name] = 100 * float(fpr95(-pair_distances(descriptors, *where), matching))
+    return found
 
 
 def _describe_all(

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import opencv, read_gray
 
-__all__ = ["VIEWS", "PhotoBlock", "Recipe", "list_photos", "photo_blocks"]
+__all__ = ["VIEWS", "FreshPhotos", "PhotoBlock", "Recipe", "View", "list_photos", "photo_blocks"]
 
 #: The views of a keypoint: how strongly each is changed.
 VIEWS = ("plain", "easy", "easy", "hard", "hard", "tough", "tough", "stronger")
@@ -104,12 +105,15 @@ class PhotoBlock:
         (n * views,) int64: equal for the views of one keypoint, and for nothing else.
     path, index
         The photograph, and its number in the list (skipped ones count).
+    frames
+        (n, 3, 3) float64: the squares of the keypoints.
     """
 
     patches: NDArray[np.uint8]
     labels: NDArray[np.int64]
     path: Path
     index: int
+    frames: NDArray[np.float64]
 
 
 def list_photos(photos: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -168,9 +172,12 @@ def photo_blocks(
     files = list_photos(photos)
     threads = checked_threads(n_threads)
 
-    def make(index: int) -> NDArray[np.uint8] | str:
+    def make(index: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]] | str:
         try:
-            return _views(read_gray(files[index]), how, np.random.default_rng([seed, index]))
+            image = _reduced(read_gray(files[index]), how.max_side)
+            frames = _frames(image, how)
+            rng = np.random.default_rng([seed, index])
+            return frames, _cut(_views(image, frames, how, rng), how)
         except (ValueError, OSError) as error:
             return str(error)
 
@@ -182,33 +189,91 @@ def photo_blocks(
             reasons.append(reason)
             warnings.warn(f"skipped: {reason}", RuntimeWarning, stacklevel=2)
             continue
-        count, views = made.shape[:2]
-        labels = np.repeat(np.arange(first, first + count), views)
-        first += count
-        patches = made.reshape(count * views, *made.shape[2:])
-        yield PhotoBlock(patches, labels, files[index], index)
+        frames, patches = made
+        labels = np.repeat(np.arange(first, first + len(frames)), len(how.views))
+        first += len(frames)
+        yield PhotoBlock(patches, labels, files[index], index, frames)
     if first == 0:
         raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
 
 
-def _views(image: NDArray[np.uint8], how: Recipe, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """All views (n, views, W, W) of the keypoints of a photograph."""
-    image = _reduced(image, how.max_side)
+class View(NamedTuple):
+    """A changed photograph (H, W), and the moved squares (n, 3, 3) to look at in it."""
+
+    image: NDArray[np.uint8]
+    frames: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FreshPhotos:
+    """Views of photographs made anew, as often as one likes.
+
+    Attributes
+    ----------
+    files, recipe, seed
+        As for :func:`photo_blocks`.
+    frames
+        What its blocks had, by the index of the photograph, in their order.
+    """
+
+    files: Sequence[Path]
+    recipe: Recipe
+    seed: int
+    frames: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    def views(self, number: int) -> tuple[int, Iterator[View]]:
+        """Views of a photograph: photographs come in rounds, each in another order.
+
+        Returns
+        -------
+        first : int
+            The number, among the patches of all blocks, of the first that these stand for.
+        views : iterator of View
+        """
+        around, place = divmod(number, len(self.frames))
+        order = np.random.default_rng([self.seed, around, 1]).permutation(len(self.frames))
+        index = list(self.frames)[order[place]]
+        before = sum(map(len, list(self.frames.values())[: order[place]]))
+        image = _reduced(read_gray(self.files[index]), self.recipe.max_side)
+        rng = np.random.default_rng([self.seed, index, around, 2])
+        first = before * len(self.recipe.views)
+        return first, _views(image, self.frames[index], self.recipe, rng)
+
+    def patches(self, number: int) -> tuple[int, NDArray[np.uint8]]:
+        """The patches (n * views, W, W) of these views, those of a square together."""
+        first, views = self.views(number)
+        return first, _cut(views, self.recipe)
+
+
+def _frames(image: NDArray[np.uint8], how: Recipe) -> NDArray[np.float64]:
+    """The squares (n, 3, 3) of the keypoints of a photograph."""
     # What lies beyond the border is no picture to learn from.
     frames = to_frames(detect_keypoints(image, detector=how.detector), how.side)
     frames = frames[inside(frames, image.shape)][: how.keypoints_per_photo]
     if not len(frames):
         raise ValueError("no keypoint whose patch is inside the photograph")
-    size = how.patch_size
-    patches = np.empty((len(frames), len(how.views), size, size), np.uint8)
-    for view, level in enumerate(how.views):
+    return frames
+
+
+def _views(
+    image: NDArray[np.uint8],
+    frames: NDArray[np.float64],
+    how: Recipe,
+    rng: np.random.Generator,
+) -> Iterator[View]:
+    """All views of squares of a photograph."""
+    for level in how.views:
         if level == "plain":
-            patches[:, view] = cut_patches(image, frames, size, n_threads=1)
-            continue
-        moved = jitter_frames(frames, level, rng, how.perspective, how.scales_per_side)
-        changed = change_image(image, how.photometric, rng)
-        patches[:, view] = cut_patches(changed, moved, size, n_threads=1)
-    return patches
+            yield View(image, frames)
+        else:
+            moved = jitter_frames(frames, level, rng, how.perspective, how.scales_per_side)
+            yield View(change_image(image, how.photometric, rng), moved)
+
+
+def _cut(views: Iterable[View], how: Recipe) -> NDArray[np.uint8]:
+    """Patches (n * views, W, W) of views, those of a square together."""
+    cut = [cut_patches(*view, how.patch_size, n_threads=1) for view in views]
+    return np.stack(cut, axis=1).reshape(-1, how.patch_size, how.patch_size)
 
 
 def _reduced(image: NDArray[np.uint8], max_side: int | None) -> NDArray[np.uint8]:

@@ -18,7 +18,8 @@ from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks
 from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
-from mkdesc.learn.photos import Recipe, list_photos, photo_blocks
+from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
+from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
     "learn_colmap",
@@ -46,6 +47,7 @@ def learn_patches(
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
+    trained: TrainedHead | None = None,
 ) -> Learned:
     """Learn from labelled patches in a .npz with arrays ``patches`` and ``labels``.
 
@@ -58,7 +60,10 @@ def learn_patches(
     whitening
         What to learn; default: ``Whitening("gda", power=0.75)``, as the bundled models have it.
     progress
-        Told of every block of patches.
+        Told of every block of patches, and of every step of training.
+    trained
+        How to train a head further with PyTorch, which begins as the whitening; default: it is not
+        trained.
     """
     source = open_patches(path)
     labels = _labels(path, source.count)
@@ -70,7 +75,9 @@ def learn_patches(
             yield TrainingBlock(patches, labels[done : done + len(patches)])
             done += len(patches)
 
-    learned = learn_model(_counted(blocks(), source.count, progress), mkd, whitening)
+    learned = learn_model(
+        _counted(blocks(), source.count, progress), mkd, whitening, None, trained, progress
+    )
     return learned.with_source(f"labelled patches {Path(path).name}")
 
 
@@ -95,6 +102,7 @@ def learn_phototourism(
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     pairs: int | None = None,
+    trained: TrainedHead | None = None,
 ) -> Learned:
     """Learn from a subset in the Phototourism layout.
 
@@ -107,6 +115,8 @@ def learn_phototourism(
     pairs
         Which m50 file: its number of pairs; default: the largest. Without any, all pairs of
         patches of one 3-D point.
+    trained
+        As in :func:`learn_patches`.
     """
     subset = Subset(folder)
     labels = subset.labels()
@@ -115,7 +125,9 @@ def learn_phototourism(
         listed = subset.pairs(max(subset.pair_files()) if pairs is None else pairs)
         chosen = (listed.first[listed.matching], listed.second[listed.matching])
     blocks = (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
-    learned = learn_model(_counted(blocks, len(subset), progress), mkd, whitening, chosen)
+    learned = learn_model(
+        _counted(blocks, len(subset), progress), mkd, whitening, chosen, trained, progress
+    )
     return learned.with_source(f"Phototourism {subset.name}")
 
 
@@ -126,6 +138,7 @@ def learn_hpatches(
     progress: Progress | None = None,
     split: str | None = None,
     splits_file: str | Path | None = None,
+    trained: TrainedHead | None = None,
 ) -> Learned:
     """Learn from HPatches strips: row k shows the same surface in all strips of a sequence.
 
@@ -138,6 +151,8 @@ def learn_hpatches(
     split, splits_file
         Learn from the training sequences of a split (``a``, ``b`` or ``c`` of splits.json);
         default: from all sequences.
+    trained
+        As in :func:`learn_patches`.
     """
     dataset = HPatches(root)
     names = tuple(dataset.names)
@@ -158,7 +173,9 @@ def learn_hpatches(
             first += len(sequence)
 
     total = 16 * sum(dataset.counts(names).values())
-    learned = learn_model(_counted(blocks(), total, progress), mkd, whitening)
+    learned = learn_model(
+        _counted(blocks(), total, progress), mkd, whitening, None, trained, progress
+    )
     return learned.with_source("HPatches strips", sequences=len(names), split=split or "all")
 
 
@@ -169,6 +186,7 @@ def learn_colmap(
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     side: float = SIDE,
+    trained: TrainedHead | None = None,
 ) -> Learned:
     """Learn from a sparse COLMAP model and its photographs; needs OpenCV and pycolmap.
 
@@ -182,12 +200,14 @@ def learn_colmap(
         Told of every photograph.
     side
         Side of a patch in units of the keypoint's sigma.
+    trained
+        As in :func:`learn_patches`.
     """
     observations = read_observations(model)
     mkd = MKD() if mkd is None else mkd
     blocks = colmap_blocks(observations, images, mkd.patch_size, side)
     counted = _counted(blocks, len(observations), progress, by_block=True)
-    learned = learn_model(counted, mkd, whitening)
+    learned = learn_model(counted, mkd, whitening, None, trained, progress)
     return learned.with_source("a COLMAP model", images=len(observations), side=side)
 
 
@@ -198,6 +218,7 @@ def learn_photos(
     progress: Progress | None = None,
     recipe: Recipe | None = None,
     seed: int = 0,
+    trained: TrainedHead | None = None,
 ) -> Learned:
     """Learn from plain photographs, with no labels at all; needs OpenCV.
 
@@ -217,14 +238,21 @@ def learn_photos(
         of ``mkd``.
     seed
         The same seed gives the same model.
+    trained
+        As in :func:`learn_patches`; views are then made anew while it trains.
     """
     files = list_photos(photos)
     mkd = MKD() if mkd is None else mkd
     recipe = Recipe(patch_size=mkd.patch_size) if recipe is None else recipe
-    made = photo_blocks(files, recipe, seed, mkd.n_threads)
-    blocks = (TrainingBlock(block.patches, block.labels) for block in made)
-    counted = _counted(blocks, len(files), progress, by_block=True)
-    learned = learn_model(counted, mkd, whitening)
+    fresh = FreshPhotos(files, recipe, seed)
+
+    def blocks() -> Iterator[TrainingBlock]:
+        for block in photo_blocks(files, recipe, seed, mkd.n_threads):
+            fresh.frames[block.index] = block.frames
+            yield TrainingBlock(block.patches, block.labels)
+
+    counted = _counted(blocks(), len(files), progress, by_block=True)
+    learned = learn_model(counted, mkd, whitening, None, trained, progress, fresh)
     return learned.with_source(
         "plain photographs",
         photographs=len(files),

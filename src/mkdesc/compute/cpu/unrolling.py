@@ -15,5 +15,6 @@ TILE_SUMS = TILE_PLANES * TILE_FUNCTIONS
 LINE_FUNCTIONS = 5
 #: Patches whose planes are contracted together, while the spatial functions are in the cache.
 TOGETHER = 4
-#: Descriptors that go through a head together, while some rows of a matrix are in the cache.
-HEAD_TOGETHER = 8
+#: Descriptors that go through a head together, while some rows of a matrix are in the cache. The
+#: matrices of a hidden layer exceed the nearer caches: they are read once for all of these.
+HEAD_TOGETHER = 32

@@ -12,6 +12,7 @@
 ``opencv-boostdesc``, ``opencv-teblid``,
 ``opencv-beblid``, ``opencv-latch``
 ``tfeat:FILE``                               TFeat with these weights
+``hardnet:FILE``                             HardNet with these weights; needs torch
 ``kornia-sift``, ``kornia-hardnet[:FILE]``,  kornia's, with weights given or in torch's cache;
 ``kornia-sosnet[:FILE]``,                    its MKD raw or with a whitening
 ``kornia-mkd[:FILE:SET:METHOD]``
@@ -40,6 +41,7 @@ from mkdesc.evaluation.contenders.base import (
     ProjectedDescriptor,
     file_hash,
 )
+from mkdesc.evaluation.contenders.hardnet import HardNet
 from mkdesc.evaluation.contenders.tfeat import TFeat
 from mkdesc.heads.whitening import METHODS
 from mkdesc.images.reading import opencv as load_opencv
@@ -59,6 +61,8 @@ _RAW = {
     "mkd-cartesian-raw": "cartesian",
 }
 _POLAR_DIMS = 175
+#: Networks of others, by a file of weights.
+_NETWORKS: dict[str, Callable[[str], Any]] = {"tfeat": TFeat, "hardnet": HardNet}
 
 
 def named_descriptors() -> list[str]:
@@ -129,10 +133,10 @@ def _fixed(name: str) -> PatchDescriptor | ProjectedDescriptor | CsvDescriptor:
         describe = partial(opencv.describe_contrib, name)
         return PatchDescriptor(name, describe, _opencv_version())
     kind, _, rest = name.partition(":")
-    if kind == "tfeat":
+    if kind in _NETWORKS:
         if not Path(rest).is_file():
-            raise ValueError(f"descriptor {name!r}: expected tfeat:FILE with a file of weights")
-        return PatchDescriptor(name, TFeat(rest), {"sha256": file_hash(rest)})
+            raise ValueError(f"descriptor {name!r}: expected {kind}:FILE with a file of weights")
+        return PatchDescriptor(name, _NETWORKS[kind](rest), {"sha256": file_hash(rest)})
     if kind in kornia.MODULES:
         return _kornia(name, kind, rest)
     if kind == "csv":
@@ -176,7 +180,7 @@ def _model(name: str) -> ProjectedDescriptor:
     if not choice.exists:
         raise ValueError(
             f"no descriptor {name!r}: neither a file nor one of "
-            f"{', '.join(named_descriptors())}, tfeat:FILE, csv:FOLDER, "
+            f"{', '.join(named_descriptors())}, tfeat:FILE, hardnet:FILE, csv:FOLDER, "
             "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
         )
     mkd = open_model(name)

@@ -1,0 +1,188 @@
+"""Training the layers of a head with PyTorch: AdamW, warm-up, cosine; the best so far is kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mkdesc._support.progress import Progress
+from mkdesc.heads.layers import Layers
+from mkdesc.learn.network import LOSSES, Network
+from mkdesc.learn.views import Views
+
+__all__ = ["Schedule", "Trained", "train"]
+
+#: Steps over which the rate rises to its full size, at most a tenth of all.
+WARM_UP = 200
+DECAY = 1e-4
+#: How often, in all, it is checked whether the layers are the best so far.
+CHECKS = 20
+#: Steps between news.
+NEWS = 10
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How to train.
+
+    Attributes
+    ----------
+    steps, minutes
+        How long, at most; one of them may be None.
+    batch
+        Pairs per step, at most.
+    rate
+        Size of steps, at its largest.
+    loss
+        One of :data:`~mkdesc.learn.network.LOSSES`.
+    device
+        Of PyTorch.
+    seed
+        Of what is drawn.
+    """
+
+    steps: int | None
+    minutes: float | None
+    batch: int
+    rate: float
+    loss: str
+    device: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What came of it.
+
+    Attributes
+    ----------
+    layers
+        The best.
+    steps
+        How many there were.
+    loss, first_loss
+        Of the best on the pairs that checked it, and of what training began with.
+    interrupted
+        Whether Ctrl-C ended it.
+    """
+
+    layers: Layers
+    steps: int
+    loss: float
+    first_loss: float
+    interrupted: bool
+
+
+def train(
+    layers: Layers, views: Views, check: tuple[Any, Any], how: Schedule, progress: Progress
+) -> Trained:
+    """Train layers on pairs of views.
+
+    Parameters
+    ----------
+    layers
+        What to begin with.
+    views
+        Where pairs come from.
+    check
+        Raw descriptors (n, D) and (n, D) of matching pairs that are not trained on: the layers
+        with the least loss on them are kept.
+    how
+        For how long, and so on.
+    progress
+        Told of steps, and the loss. A KeyboardInterrupt, from it or from anywhere, ends the
+        training: the best so far is what has been learned.
+    """
+    network = Network(layers, how.device)
+    compute = LOSSES[how.loss]
+    rng = np.random.default_rng([how.seed, 1])
+    size = min(how.batch, views.points)
+    clock = _Clock(how)
+    best = _Best(network, compute, check, how.device)
+    first_loss, interrupted = best.loss, False
+    optimizer = torch.optim.AdamW(network.parameters.values(), lr=how.rate, weight_decay=DECAY)
+    mean, checks = 0.0, 0
+    try:
+        while clock.share < 1:
+            for group in optimizer.param_groups:
+                group["lr"] = how.rate * clock.factor()
+            pairs = _on(views.batch(size, rng), how.device)
+            loss = compute(*network(torch.cat(pairs)).chunk(2))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            clock.step()
+            if clock.steps % NEWS == 0 or clock.share >= 1:
+                now = float(loss.detach())
+                mean = 0.8 * mean + 0.2 * now if mean else now
+                progress(f"training: loss {mean:.3f}", clock.steps, clock.expected())
+            if clock.share * CHECKS >= checks + 1:
+                checks = int(clock.share * CHECKS)
+                best.look()
+    except KeyboardInterrupt:
+        interrupted = True
+        best.look()
+    return Trained(best.layers, clock.steps, best.loss, first_loss, interrupted)
+
+
+def _on(pairs: tuple[Any, Any], device: str) -> list[Tensor]:
+    return [torch.as_tensor(one, dtype=torch.float32, device=device) for one in pairs]
+
+
+class _Clock:
+    """How much of the training is over, by steps or by time, whichever ends first."""
+
+    def __init__(self, how: Schedule) -> None:
+        self._most = math.inf if how.steps is None else how.steps
+        self._seconds = math.inf if how.minutes is None else 60 * how.minutes
+        self._start = time.perf_counter()
+        self.steps = 0
+        self.share = 0.0
+
+    def step(self) -> None:
+        self.steps += 1
+        by_steps = self.steps / self._most
+        # Time is not asked for where it does not count: the same steps every time.
+        timed = self._seconds < math.inf
+        by_time = (time.perf_counter() - self._start) / self._seconds if timed else 0.0
+        self.share = max(by_steps, by_time)
+
+    def expected(self) -> int:
+        """How many steps there will be."""
+        return max(self.steps, round(self.steps / min(self.share, 1.0)))
+
+    def factor(self) -> float:
+        """What the rate is multiplied by."""
+        warm = min(1.0, (self.steps + 1) / min(WARM_UP, max(1.0, self._most / 10)))
+        return warm * (1 + math.cos(math.pi * self.share)) / 2
+
+
+class _Best:
+    """The layers that did best so far on pairs that are not trained on."""
+
+    def __init__(
+        self,
+        network: Network,
+        compute: Callable[[Tensor, Tensor], Tensor],
+        check: tuple[Any, Any],
+        device: str,
+    ) -> None:
+        self._network, self._compute = network, compute
+        self._pairs = _on(check, device)
+        self.loss, self.layers = math.inf, network.layers()
+        self.look()
+
+    def look(self) -> None:
+        """Keep the layers as they are now if they are better than those kept."""
+        with torch.no_grad():
+            halves = [self._network(one) for one in self._pairs]
+            loss = float(self._compute(*halves))
+        if loss < self.loss:
+            self.loss, self.layers = loss, self._network.layers()
