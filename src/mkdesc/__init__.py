@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
     from mkdesc.features.features import Features
+    from mkdesc.features.matches import ImageMatches
+    from mkdesc.features.pair import match_images
     from mkdesc.heads.statistics import Statistics
     from mkdesc.heads.whitening import Whitening
     from mkdesc.kernels.match_kernel import match_kernel
@@ -42,6 +44,8 @@ _HOMES = {
     "MKD": "descriptor",
     "describe": "models.describing",
     "Features": "features.features",
+    "ImageMatches": "features.matches",
+    "match_images": "features.pair",
     "VonMises": "kernels.vonmises",
     "match_kernel": "kernels.match_kernel",
     "patch_map": "visual.patchmaps",
@@ -72,6 +76,7 @@ __all__ = [
     "POLAR",
     "POLAR_ABSOLUTE",
     "Features",
+    "ImageMatches",
     "Parametrization",
     "Statistics",
     "VonMises",
@@ -81,6 +86,7 @@ __all__ = [
     "describe",
     "load_model",
     "match_descriptors",
+    "match_images",
     "match_kernel",
     "patch_map",
     "product",

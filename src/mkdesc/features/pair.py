@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.threads import checked_threads
+from mkdesc.features.agreement import Pair, Request, Search, guide
 from mkdesc.features.features import Features
 from mkdesc.features.looking import Seen
 from mkdesc.features.matches import ImageMatches
-from mkdesc.features.wide import Pair, Request, Search, guide, match_wide
+from mkdesc.features.wide import match_wide
 from mkdesc.images.exif import focal_length
 from mkdesc.images.frames import frames_from_points, points_from_keypoints
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.nearest import check_limits, match_descriptors
-from mkdesc.matching.verification import Verified, check_geometry, verify_matches
+from mkdesc.matching.verification import check_geometry, verify_matches
 
 __all__ = ["KEYPOINTS", "match_images"]
 
@@ -110,7 +111,7 @@ def match_images(
     clock.lap("match")
     most = describe.max_keypoints or max(len(one.frames) for one in seen)
     if wide and search.verified.inliers.sum() < ENOUGH * most:
-        one_thread = describe.replace(n_threads=1)
+        one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
         found = match_wide(grays, one_thread, request, most, threads)
         if found.verified.matrix is not None or search.verified.matrix is None:
@@ -169,6 +170,13 @@ def _cameras(
 def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:
     keypoints, descriptors = features.detectAndCompute(gray)
     return Seen(frames_from_points(points_from_keypoints(keypoints), features.side), descriptors)
+
+
+def _for_blobs(features: Features) -> Features:
+    """What describes in views, each in one thread: the sides are those of SIFT's blobs."""
+    named = features.get_params()["detector"] == "sift"
+    own = {} if named else {"detector": "sift", "side": None, "max_keypoints": None}
+    return features.replace(n_threads=1, **own)
 
 
 def _plain(seen: tuple[Seen, Seen], ratio: float | None, request: Request) -> Search:

@@ -1,9 +1,9 @@
 """Matching photographs taken from widely different viewpoints: views on demand, cheap ones first.
 
-Each level looks at both photographs from further aside, adds what it sees to what was seen before,
-matches all of it and asks whether a geometry is believed (as MODS does it: Mishkin, Matas, Perdoch,
-2015). A homography that is suspected is put to the test: one photograph is shown as it makes the
-other one see it, and if the two then look alike, more than chance explains, it is believed.
+Each level looks at both photographs from further aside, adds what it sees to what was seen
+before, matches all of it and asks whether a geometry is believed (as MODS does it: Mishkin, Matas,
+Perdoch, 2015). A homography that is suspected is put to the test: one photograph is shown as the
+other one would see it, and if the two then look alike, more than chance explains, it is believed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.features.agreement import (
+    Pair,
+    Request,
+    Search,
+    agreement,
+    distinct_places,
+    homography,
+    tentative,
+)
 from mkdesc.features.features import Features
 from mkdesc.features.looking import Seen, join, look, look_at
+from mkdesc.images.reading import opencv
 from mkdesc.images.views import View, seen_through, slopes
-from mkdesc.matching.affinities import affinities, frames_agree, homography_from_frames
+from mkdesc.matching.affinities import frames_agree, homography_from_frames
 from mkdesc.matching.chance import SAMPLES, false_alarms
-from mkdesc.matching.distinct import match_distinct
-from mkdesc.matching.verification import (
-    Verified,
-    has_depth,
-    transfer_errors,
-    verify_matches,
-)
+from mkdesc.matching.verification import Verified, transfer_errors, verify_matches
 
-__all__ = ["TILTS", "Pair", "Search", "match_wide"]
+__all__ = ["TILTS", "match_wide"]
 
 #: Tilts of the views of one level after the other; 1: the photographs themselves.
 TILTS = (1.0, 2.0, 4.0, 8.0)
@@ -40,70 +44,21 @@ MOST = 1500
 #: log10 of the false alarms at which a geometry is suspected, and believed.
 SUSPECTED, BELIEVED = -2.0, -12.0
 
+#: Verified matches, as a share of the keypoints, below which more is looked for.
+PLENTY = 0.25
+
 #: Matches that must agree at least, whatever chance says, because real images repeat themselves.
 FEWEST = 12
 
 #: That the shapes of two random frames agree with a geometry, too: seen are 2 in 100.
 SHAPE_BY_CHANCE = 0.1
 
-#: Pixels within which two matches, in both images, are one.
-SAME = 3.0
-
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
-
-class Pair(NamedTuple):
-    """Matched frames of two photographs, the most trustworthy first.
-
-    Attributes
-    ----------
-    a, b
-        (M, 2, 3) each.
-    distances
-        (M,) float32, of their descriptors.
-    pairs
-        (M, 2): their numbers among what was seen.
-    """
-
-    a: Floats
-    b: Floats
-    distances: NDArray[np.float32]
-    pairs: NDArray[np.int64]
-
-    def take(self, which: NDArray[np.int64] | Flags | slice) -> Pair:
-        """Some of them."""
-        return Pair(*(array[which] for array in self))
-
-
-class Search(NamedTuple):
-    """How a search ended.
-
-    Attributes
-    ----------
-    seen
-        All that was seen in either photograph.
-    matches
-        Tentative ones.
-    verified
-        What they agree on.
-    """
-
-    seen: tuple[Seen, Seen]
-    matches: Pair
-    verified: Verified
-
-
-class Request(NamedTuple):
-    """What is asked of a pair: the geometry, pixels an inlier may be off, and the cameras."""
-
-    geometry: str = "auto"
-    threshold: float = 2.0
-    cameras: tuple[Floats, Floats] | None = None
+Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 
 def match_wide(
-    images: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    images: Images,
     features: Features,
     request: Request,
     most: int,
@@ -134,15 +89,20 @@ def match_wide(
         for image, known in zip(images, parts, strict=True):
             known.append(look(image, tilt, features, most, threads))
         seen = join(parts[0]), join(parts[1])
-        matches = _tentative(*seen, RATIO)
+        matches = tentative(*seen, RATIO)
         found = _believed(images, seen, matches, features, request, most)
-        if found is not None:
-            return found
+        if found is None:
+            continue
+        if tilt == 1 and found.verified.inliers.sum() < PLENTY * most:
+            # Sure, but few: what views show, too, is left to guided matching.
+            a, b = (look(image, TILTS[1], features, most, threads) for image in images)
+            return found._replace(seen=(join([found.seen[0], a]), join([found.seen[1], b])))
+        return found
     return Search(seen, matches, Verified(None, np.zeros(len(matches.a), np.bool_)))
 
 
 def _believed(
-    images: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    images: Images,
     seen: tuple[Seen, Seen],
     matches: Pair,
     features: Features,
@@ -158,16 +118,16 @@ def _believed(
             # What the two views have in common comes first: it is more, and more precise.
             shift = np.array([len(seen[0].frames), len(seen[1].frames)])
             more = closer.matches._replace(pairs=closer.matches.pairs + shift)
-            both = Pair(*(np.concatenate(rows) for rows in zip(more, matches, strict=True)))
+            both = more.followed_by(matches)
             both = both.take(distinct_places(both))
-            verified = _agreement(both, closer.matrix, request)
+            verified = agreement(both, closer.matrix, request)
             if verified.matrix is not None:
                 whole = join([seen[0], closer.seen[0]]), join([seen[1], closer.seen[1]])
                 return Search(whole, both, verified)
     if request.geometry == "homography":
         return None
     kind = "essential" if request.geometry == "essential" else "fundamental"
-    here, there = best.a[:, :, 2], best.b[:, :, 2]
+    here, there = best.places
     deep = verify_matches(here, there, kind, request.threshold, cameras=request.cameras)
     agree = int(deep.inliers.sum())
     chance = false_alarms(agree, len(here), _strip(images, request.threshold), SAMPLES[kind])
@@ -176,37 +136,9 @@ def _believed(
     return Search(seen, best, deep)
 
 
-def _tentative(a: Seen, b: Seen, ratio: float) -> Pair:
-    """Matches that stand out, each place once."""
-    found = match_distinct(
-        a.descriptors, b.descriptors, a.frames[:, :, 2], b.frames[:, :, 2], ratio=ratio
-    )
-    i, j = found.pairs.T
-    matches = Pair(a.frames[i], b.frames[j], found.distances, found.pairs)
-    return matches.take(distinct_places(matches))
-
-
-def distinct_places(matches: Pair) -> NDArray[np.int64]:
-    """The first of all matches (M,) that are of the same two places."""
-    from scipy.spatial import cKDTree
-
-    places = np.concatenate([matches.a[:, :, 2], matches.b[:, :, 2]], axis=1)
-    if not len(places):
-        return np.empty(0, np.int64)
-    gone = np.zeros(len(places), np.bool_)
-    kept = []
-    for index, near in enumerate(cKDTree(places).query_ball_point(places, SAME)):
-        if not gone[index]:
-            kept.append(index)
-            gone[near] = True
-    return np.array(kept, np.int64)
-
-
-def _suspected(
-    matches: Pair, images: tuple[NDArray[np.uint8], NDArray[np.uint8]], threshold: float
-) -> Floats | None:
+def _suspected(matches: Pair, images: Images, threshold: float) -> Floats | None:
     """A homography that more matches agree with, in place and shape, than chance explains."""
-    here, there = matches.a[:, :, 2], matches.b[:, :, 2]
+    here, there = matches.places
     disc = np.pi * (2 * threshold) ** 2 * sum(1 / image.size for image in images)
 
     def chance(matrix: Floats | None) -> float:
@@ -221,20 +153,8 @@ def _suspected(
     if sampled is not None and chance(sampled) < BELIEVED:
         return sampled
     guessed = homography_from_frames(matches.a, matches.b, 2 * threshold)
-    best = min((guessed, sampled), key=chance)
+    best = guessed if chance(guessed) <= chance(sampled) else sampled
     return best if chance(best) < SUSPECTED else None
-
-
-def homography(matches: Pair, threshold: float) -> Verified:
-    """The homography of matches; pixels are those of the image that shows things smaller."""
-    here, there = matches.a[:, :, 2], matches.b[:, :, 2]
-    larger = len(here) and np.median(np.linalg.det(affinities(matches.a, matches.b)[:, :, :2])) > 1
-    if not larger:
-        return verify_matches(here, there, "homography", threshold)
-    found = verify_matches(there, here, "homography", threshold)
-    if found.matrix is None:
-        return found
-    return found._replace(matrix=np.linalg.inv(found.matrix))
 
 
 class Closer(NamedTuple):
@@ -246,7 +166,7 @@ class Closer(NamedTuple):
 
 
 def _closer(
-    images: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    images: Images,
     matrix: Floats,
     matches: Pair,
     features: Features,
@@ -254,10 +174,8 @@ def _closer(
     most: int,
 ) -> Closer | None:
     """Look at the photograph that shows more as the other one sees it; None: they do not agree."""
-    from mkdesc.images.reading import opencv
-
     cv2 = opencv()
-    near = transfer_errors(matrix, matches.a[:, :, 2], matches.b[:, :, 2]) < 2 * threshold
+    near = transfer_errors(matrix, *matches.places) < 2 * threshold
     near &= frames_agree(matrix, matches.a, matches.b)
     if not near.any():
         return None
@@ -275,8 +193,8 @@ def _closer(
     ]
     if swap:
         seen.reverse()
-    found = _tentative(seen[0], seen[1], ALIKE)
-    agree = transfer_errors(matrix, found.a[:, :, 2], found.b[:, :, 2]) < 4 * threshold
+    found = tentative(seen[0], seen[1], ALIKE)
+    agree = transfer_errors(matrix, *found.places) < 4 * threshold
     agree &= frames_agree(matrix, found.a, found.b)
     disc = np.pi * (4 * threshold) ** 2 / max(np.count_nonzero(common), 1)
     count = int(agree.sum())
@@ -286,33 +204,7 @@ def _closer(
     return Closer((seen[0], seen[1]), found, matrix if refined is None else refined)
 
 
-def _agreement(matches: Pair, flat: Floats, request: Request) -> Verified:
-    """What matches of a scene agree on, given a homography that some of them do."""
-    here, there = matches.a[:, :, 2], matches.b[:, :, 2]
-    near = transfer_errors(flat, here, there) < 4 * request.threshold
-    refined = homography(matches.take(near), request.threshold).matrix
-    matrix = flat if refined is None else refined
-    plane = Verified(
-        matrix, transfer_errors(matrix, here, there) < request.threshold, "homography"
-    )
-    if request.geometry == "homography":
-        return plane
-    kind = "fundamental" if request.geometry == "auto" else request.geometry
-    deep = verify_matches(here, there, kind, request.threshold, cameras=request.cameras)
-    if request.geometry != "auto":
-        return deep
-    if deep.matrix is None or not has_depth(plane, deep, here, there, request.threshold):
-        return plane
-    if request.cameras is not None:
-        posed = verify_matches(
-            here, there, "essential", request.threshold, cameras=request.cameras
-        )
-        if posed.inliers.sum() >= 0.8 * deep.inliers.sum():
-            return posed
-    return deep
-
-
-def _strip(images: tuple[NDArray[np.uint8], NDArray[np.uint8]], threshold: float) -> float:
+def _strip(images: Images, threshold: float) -> float:
     """The share of an image that is within the threshold of a line through it."""
-    shares = (2 * threshold * np.hypot(*image.shape) / image.size for image in images)
-    return float(min(sum(shares), 1.0))
+    share = sum(2 * threshold * float(np.hypot(*image.shape)) / image.size for image in images)
+    return min(share, 1.0)

@@ -107,13 +107,15 @@ def adapted_frames(gray: NDArray[Any], points: Floats, side: float) -> Floats:
             break
         # Its area stays; half of what is missing at a time, so that nothing overshoots.
         stretch = (values / np.sqrt(values.prod(axis=1, keepdims=True))) ** -0.25
-        frames[:, :, :2] = frames[:, :, :2] @ ((vectors * stretch[:, None]) @ vectors.mT)
+        frames[:, :, :2] = frames[:, :, :2] @ (
+            (vectors * stretch[:, None]) @ vectors.swapaxes(1, 2)
+        )
     spread = np.linalg.svd(frames[:, :, :2], compute_uv=False)
     good = (ratio < ROUND) & (spread[:, 0] < SLANTED * spread[:, 1])
     found = frames[good]
     # Not turned: what the iteration has turned on its way is undone.
-    left, values, right = np.linalg.svd(found[:, :, :2])
-    found[:, :, :2] = (left * values[:, None]) @ left.mT * (side / (2 * WINDOW))
+    left, values, _ = np.linalg.svd(found[:, :, :2])
+    found[:, :, :2] = (left * values[:, None]) @ left.swapaxes(1, 2) * (side / (2 * WINDOW))
     return _directed(gray, found)
 
 

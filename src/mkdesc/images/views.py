@@ -198,12 +198,11 @@ def back_to_photograph(frames: ArrayLike, matrix: ArrayLike) -> Floats:
     here = np.asarray(matrix, np.float64)
     if here.shape == (3, 3):
         moved = affine_frames(frames)
-        inverse = np.linalg.inv(here)
+        inverse: Floats = np.linalg.inv(here).astype(np.float64)
         places = moved[:, :, 2] @ inverse[:, :2].T + inverse[:, 2]
         linear = slopes(inverse, moved[:, :, 2]) @ moved[:, :, :2]
         return np.concatenate([linear, (places[:, :2] / places[:, 2:])[:, :, None]], axis=2)
-    inverse = np.linalg.inv(here[:, :2])
     moved = affine_frames(frames)
     moved[:, :, 2] -= here[:, 2]
-    back: Floats = inverse @ moved
+    back: Floats = np.linalg.inv(here[:, :2]) @ moved
     return back

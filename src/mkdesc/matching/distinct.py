@@ -9,12 +9,12 @@ Mishkin, Matas, Perdoch, MODS, 2015), and mutual means the same place, not the s
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.matching.nearest import augmented, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
 
@@ -101,7 +101,16 @@ def match_distinct(
         now = slice(row, row + rows)
         scores = augmented(first[now]) @ right.T
         take(
-            scores, row, x, y, apart**2, best[now], index[now], elsewhere[now], best_c, index_c
+            scores,
+            row,
+            x,
+            y,
+            float(apart**2),
+            best[now],
+            index[now],
+            elsewhere[now],
+            best_c,
+            index_c,
         )
     # A score is -d^2 / 2; it is -inf where there is nothing elsewhere.
     distances, others = (np.sqrt(np.maximum(-2 * score, 0)) for score in (best, elsewhere))
@@ -117,13 +126,26 @@ def match_distinct(
     )
 
 
-@lru_cache
+@once
 def _compiled() -> Callable[..., None]:
-    import numba
+    from numba import types
 
     from mkdesc.matching.distinct_numba import best_elsewhere
 
-    done: Callable[..., None] = numba.njit(
-        nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"}
-    )(best_elsewhere)
-    return done
+    def written(dtype: str) -> Any:
+        return array_type(dtype, 1, written=True)
+
+    floats = array_type("float32", 1)
+    arguments = (
+        array_type("float32", 2),
+        types.int64,
+        floats,
+        floats,
+        types.float64,
+        written("float32"),
+        written("int64"),
+        written("float32"),
+        written("float32"),
+        written("int32"),
+    )
+    return compile_loop(best_elsewhere, arguments, fastmath={"nnan", "nsz", "reassoc"})

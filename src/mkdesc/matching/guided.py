@@ -6,11 +6,12 @@ A descriptor need not be the nearest of all: only of those that lie where the ge
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.matching.distinct import APART
 from mkdesc.matching.nearest import Matches, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
@@ -86,13 +87,15 @@ def match_guided(
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
     flat = geometry == "homography"
     here = np.column_stack([at_a, _mapped(known, at_a, flat)])
-    there = np.column_stack([at_b, _mapped(np.linalg.inv(known) if flat else known.T, at_b, flat)])
+    back: Floats = np.linalg.inv(known).astype(np.float64) if flat else known.T
+    there = np.column_stack([at_b, _mapped(back, at_b, flat)])
     one, two, unit = of_unit_size(first, second)
     nearest, index_c = np.empty(len(one), np.int64), np.full(len(two), -1, np.int64)
     best, runner_up = np.empty((2, len(one)), np.float32)
     best_c = np.full(len(two), np.inf, np.float32)
     _compiled()(
-        one, two, here, there, flat, within, apart, nearest, best, runner_up, best_c, index_c
+        *(one, two, here, there, flat, float(within), float(apart)),
+        *(nearest, best, runner_up, best_c, index_c),
     )
     keep = (nearest >= 0) & (index_c[nearest] == np.arange(len(one)))
     if ratio is not None:
@@ -115,13 +118,27 @@ def _mapped(matrix: Floats, xy: Floats, flat: bool) -> Floats:
     return np.column_stack([mapped[:, :2] / depth[:, None], visible])
 
 
-@lru_cache
+@once
 def _compiled() -> Callable[..., None]:
-    import numba
+    from numba import types
 
     from mkdesc.matching.guided_numba import best_allowed
 
-    done: Callable[..., None] = numba.njit(
-        nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc", "contract"}
-    )(best_allowed)
-    return done
+    def written(dtype: str) -> Any:
+        return array_type(dtype, 1, written=True)
+
+    arguments = (
+        array_type("float32", 2),
+        array_type("float32", 2),
+        array_type("float64", 2),
+        array_type("float64", 2),
+        types.boolean,
+        types.float64,
+        types.float64,
+        written("int64"),
+        written("float32"),
+        written("float32"),
+        written("float32"),
+        written("int64"),
+    )
+    return compile_loop(best_allowed, arguments, fastmath={"nsz", "reassoc", "contract"})

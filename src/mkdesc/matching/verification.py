@@ -15,7 +15,6 @@ __all__ = [
     "GEOMETRIES",
     "Verified",
     "check_geometry",
-    "epipolar_errors",
     "has_depth",
     "transfer_errors",
     "verify_matches",
@@ -248,7 +247,7 @@ def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
     array([2.])
     """
     try:
-        back = np.linalg.inv(matrix)
+        back: Floats = np.linalg.inv(matrix).astype(np.float64)
     except np.linalg.LinAlgError:
         return np.full(len(a), np.inf)
     return np.minimum(_distances(matrix, a, b), _distances(back, b, a))
@@ -260,21 +259,3 @@ def _distances(matrix: Floats, a: Floats, b: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.linalg.norm(mapped[:, :2] / mapped[:, 2:] - b, axis=1)
     return np.where(mapped[:, 2] * side > 0, found, np.inf)
-
-
-def epipolar_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
-    """How far (M,), in pixels, positions (M, 2) are from the epipolar lines of their partners.
-
-    Of the distances in either image the smaller one.
-
-    Examples
-    --------
-    >>> level = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])  # rows to rows
-    >>> epipolar_errors(level, np.array([[10.0, 10]]), np.array([[99.0, 13]]))
-    array([3.])
-    """
-    one, two = (np.column_stack([xy, np.ones(len(xy))]) for xy in (a, b))
-    there, here = one @ matrix.T, two @ matrix
-    value = np.abs((two * there).sum(axis=1))
-    lengths = [np.linalg.norm(line[:, :2], axis=1) for line in (there, here)]
-    return np.asarray(value / np.maximum(np.maximum(*lengths), 1e-300))
