@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
-from mkdesc.cli.progress import console, warm_up
+from mkdesc.cli.progress import console
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -68,35 +69,36 @@ def command(
     """
     from mkdesc.features.features import Features
     from mkdesc.features.matches import check_output
-    from mkdesc.features.pair import match_images
+    from mkdesc.features.pair import check_options, match_images
 
     outputs = [check_output(path) for path in output or []]
-    for path in (a, b):
-        if not path.is_file():
-            raise FileNotFoundError(f"no such file: {path}")
+    check_options(ratio, geometry, threshold)
     features = Features(detector, keypoints, model, side, upright)
-    warm_up(features.mkd)
-    found = match_images(
-        a,
-        b,
-        features,
-        ratio=ratio,
-        geometry=geometry,
-        threshold=threshold,
-        guided=guided,
-        wide=wide,
-        focal_lengths=focal,
-        max_pixels=max_pixels,
-    )
-    seconds = found.timings
-    counts = f"{len(found.keypoints_a):,} and {len(found.keypoints_b):,} keypoints"
-    print(f"{counts}, {seconds['read'] + seconds['describe']:.2f} s")
-    later = sum(spent for step, spent in seconds.items() if step not in ("read", "describe"))
+    with console.status("reading") as status:
+        found = match_images(
+            a,
+            b,
+            features,
+            ratio=ratio,
+            geometry=geometry,
+            threshold=threshold,
+            guided=guided,
+            wide=wide,
+            focal_lengths=focal,
+            max_pixels=max_pixels,
+            progress=lambda what, done, total: status.update(what),
+        )
+    before = sum(found.timings[step] for step in ("read", "describe"))
+    later = sum(found.timings.values()) - before - found.timings["load"]
+    print(f"{len(found.keypoints_a):,} and {len(found.keypoints_b):,} keypoints, {before:.2f} s")
     if found.verified:
         print(f"{found.summary()}, {later:.2f} s")
     for path in outputs:
         found.save(path)
         print(f"written: {path}")
     if not found.verified:
-        console.print(f"{a} and {b}: {found.summary()} ({geometry})", soft_wrap=True)
+        seen = ((a, found.keypoints_a), (b, found.keypoints_b))
+        bare = [str(path) for path, keypoints in seen if not len(keypoints)]
+        why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
+        print(f"error: {a} and {b}: {why} ({geometry})", file=sys.stderr)
         raise typer.Exit(1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.threads import checked_threads
 from mkdesc.features.agreement import Pair, Request, Search, guide
 from mkdesc.features.features import Features
@@ -23,7 +24,7 @@ from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.nearest import check_limits, match_descriptors
 from mkdesc.matching.verification import check_geometry, verify_matches
 
-__all__ = ["KEYPOINTS", "match_images"]
+__all__ = ["KEYPOINTS", "check_options", "match_images"]
 
 #: Keypoints per photograph, unless told otherwise.
 KEYPOINTS = 2000
@@ -46,6 +47,7 @@ def match_images(
     wide: bool = False,
     focal_lengths: tuple[float | None, float | None] | None = None,
     max_pixels: int = MAX_PIXELS,
+    progress: Progress | None = None,
 ) -> ImageMatches:
     """Match two photographs: keypoints, descriptors, nearest neighbours, one geometry.
 
@@ -75,6 +77,8 @@ def match_images(
         Essential matrices need both.
     max_pixels
         Larger files are refused.
+    progress
+        Told what is being done.
 
     Returns
     -------
@@ -89,12 +93,12 @@ def match_images(
     >>> found.geometry, found.matrix.round(2).tolist()[0]
     ('homography', [-1.0, 0.0, 119.0])
     """
-    check_limits(ratio)
-    check_geometry(geometry)
-    verify_matches([], [], "homography", threshold)  # refuses a threshold that is none
+    check_options(ratio, geometry, threshold)
     for name, image in (("a", a), ("b", b)):
         if isinstance(image, (str, os.PathLike)) and not Path(image).is_file():
             raise FileNotFoundError(f"{name}: no such file: {image}")
+    tell = progress or nobody
+    tell("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))
     request = Request(geometry, threshold, _cameras((a, b), grays, focal_lengths))
@@ -103,8 +107,13 @@ def match_images(
             "focal_lengths: expected those of both cameras for an essential matrix; they are not "
             "given, and not in the EXIF data"
         )
-    clock.lap("read")
     describe = features or Features(KEYPOINTS)
+    clock.lap("read")
+    tell("loading the compiled code (the first run compiles it: some seconds)", 0, 0)
+    describe.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
+    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
+    clock.lap("load")
+    tell("describing", 0, 0)
     seen = (_seen(grays[0], describe), _seen(grays[1], describe))
     clock.lap("describe")
     search = _plain(seen, ratio, request)
@@ -113,7 +122,7 @@ def match_images(
     if wide and search.verified.inliers.sum() < ENOUGH * most:
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
-        found = match_wide(grays, one_thread, request, most, threads)
+        found = match_wide(grays, one_thread, request, most, threads, tell)
         if found.verified.matrix is not None or search.verified.matrix is None:
             search = found
         clock.lap("wide")
@@ -121,6 +130,13 @@ def match_images(
         search = guide(search, request)
         clock.lap("guided")
     return _result(search, grays, describe.side, clock.laps)
+
+
+def check_options(ratio: float | None, geometry: str, threshold: float) -> None:
+    """Refuse what :func:`match_images` would, before any work."""
+    check_limits(ratio)
+    check_geometry(geometry)
+    verify_matches([], [], "homography", threshold)
 
 
 class _Clock:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.progress import Progress, nobody
 from mkdesc.features.agreement import (
     Pair,
     Request,
@@ -63,6 +64,7 @@ def match_wide(
     request: Request,
     most: int,
     threads: int,
+    tell: Progress = nobody,
 ) -> Search:
     """Match two photographs from wherever they were taken.
 
@@ -78,6 +80,8 @@ def match_wide(
         Keypoints of a kind in a photograph, at most; views have their share of it.
     threads
         Views at a time.
+    tell
+        Told which views are looked at.
 
     Returns
     -------
@@ -85,7 +89,10 @@ def match_wide(
         With no matrix if no geometry is believed: nothing says that they show the same.
     """
     parts: tuple[list[Seen], list[Seen]] = ([], [])
-    for tilt in TILTS:
+    for number, tilt in enumerate(TILTS):
+        tell(
+            "looking for shapes" if tilt == 1 else f"looking from aside, tilt {tilt:g}", number, 0
+        )
         for image, known in zip(images, parts, strict=True):
             known.append(look(image, tilt, features, most, threads))
         seen = join(parts[0]), join(parts[1])
@@ -139,7 +146,7 @@ def _believed(
 def _suspected(matches: Pair, images: Images, threshold: float) -> Floats | None:
     """A homography that more matches agree with, in place and shape, than chance explains."""
     here, there = matches.places
-    disc = np.pi * (2 * threshold) ** 2 * sum(1 / image.size for image in images)
+    disc = np.pi * (2 * threshold) ** 2 * sum(1.0 / float(image.size) for image in images)
 
     def chance(matrix: Floats | None) -> float:
         if matrix is None:
@@ -196,7 +203,8 @@ def _closer(
     found = tentative(seen[0], seen[1], ALIKE)
     agree = transfer_errors(matrix, *found.places) < 4 * threshold
     agree &= frames_agree(matrix, found.a, found.b)
-    disc = np.pi * (4 * threshold) ** 2 / max(np.count_nonzero(common), 1)
+    area = int(np.count_nonzero(common)) or 1
+    disc = float(np.pi) * (4 * threshold) ** 2 / area
     count = int(agree.sum())
     if count < FEWEST or false_alarms(count, len(agree), disc, 0) > BELIEVED:
         return None
@@ -206,5 +214,8 @@ def _closer(
 
 def _strip(images: Images, threshold: float) -> float:
     """The share of an image that is within the threshold of a line through it."""
-    share = sum(2 * threshold * float(np.hypot(*image.shape)) / image.size for image in images)
+    share = 0.0
+    for image in images:
+        height, width = image.shape
+        share += 2 * threshold * float(np.hypot(width, height)) / (width * height)
     return min(share, 1.0)
