@@ -236,7 +236,7 @@ def test_a_number_is_how_many_keypoints(image):
 def test_copies_describe_alike(image, options):
     features = mkdesc.Features(**options)
     expected = features.detectAndCompute(image)[1]
-    pasted = eval(repr(features), {"Features": mkdesc.Features})  # noqa: S307 (our own text)
+    pasted = eval(repr(features), {"Features": mkdesc.Features})
     for twin in (pickle.loads(pickle.dumps(features)), copy.deepcopy(features), pasted):
         np.testing.assert_array_equal(twin.detectAndCompute(image)[1], expected)
         assert repr(twin) == repr(features)

@@ -212,9 +212,9 @@ def test_files_hold_what_was_found(results, verified, tmp_path):
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("m.txt", ValueError, "expected a name ending in .png"),
+        ("m.txt", ValueError, r"expected a name ending in \.png"),
         ("m", ValueError, "expected a name ending"),
-        ("gone/m.png", FileNotFoundError, "the folder .*gone does not exist"),
+        ("gone/m.png", FileNotFoundError, r"the folder .*gone does not exist"),
         (".", ValueError, "expected a name ending"),
     ],
 )
@@ -240,7 +240,7 @@ def test_what_is_wrong_is_named(image, options, message):
 
 
 def test_missing_files_are_named_before_any_work(image, tmp_path):
-    with pytest.raises(FileNotFoundError, match="b: no such file: .*gone"):
+    with pytest.raises(FileNotFoundError, match=r"b: no such file: .*gone"):
         mkdesc.match_images(image, tmp_path / "gone.png")
 
 

@@ -60,7 +60,7 @@ def test_half_a_turn_has_all_directions():
 
 def test_frames_of_a_view_are_frames_of_the_photograph(rng):
     view = synthesise(np.zeros((120, 160), np.uint8), 3, 50)
-    frames = rng.normal(size=(5, 2, 3)) + [[[3, 0, 40], [0, 3, 40]]]
+    frames = rng.normal(size=(5, 2, 3)) + np.array([[3, 0, 40], [0, 3, 40]])
     back = back_to_photograph(frames, view.matrix)
     corners = np.array([[1, -1, 0.3], [0.2, 1, -1], [1, 1, 1]])
     again = view.matrix[:, :2] @ (back @ corners) + view.matrix[:, 2:]

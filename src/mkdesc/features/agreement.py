@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.features.looking import Seen
+from mkdesc.features.looking import KINDS, Seen
 from mkdesc.matching.affinities import affinities, frames_agree
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.guided import match_guided
@@ -99,13 +99,27 @@ class Search(NamedTuple):
 
 
 def tentative(a: Seen, b: Seen, ratio: float) -> Pair:
-    """Matches that stand out, each place once."""
-    found = match_distinct(
-        a.descriptors, b.descriptors, a.frames[:, :, 2], b.frames[:, :, 2], ratio=ratio
-    )
-    i, j = found.pairs.T
-    matches = Pair(a.frames[i], b.frames[j], found.distances, found.pairs)
+    """Matches that stand out among those of their kind, the most so first, each place once."""
+    pairs, distances, ratios = [], [], []
+    for kind in range(len(KINDS)):
+        i, j = a.of_kind(kind), b.of_kind(kind)
+        found = match_distinct(
+            a.descriptors[i],
+            b.descriptors[j],
+            a.frames[i][:, :, 2],
+            b.frames[j][:, :, 2],
+            ratio=ratio,
+        )
+        pairs.append(np.column_stack([i[found.pairs[:, 0]], j[found.pairs[:, 1]]]))
+        distances.append(found.distances)
+        ratios.append(found.ratios)
+    order = np.argsort(np.concatenate(ratios), kind="stable")
+    matches = _matched(a, b, np.concatenate(pairs)[order], np.concatenate(distances)[order])
     return matches.take(distinct_places(matches))
+
+
+def _matched(a: Seen, b: Seen, pairs: NDArray[np.int64], distances: NDArray[np.float32]) -> Pair:
+    return Pair(a.frames[pairs[:, 0]], b.frames[pairs[:, 1]], distances, pairs)
 
 
 def distinct_places(matches: Pair) -> NDArray[np.int64]:
@@ -186,20 +200,24 @@ def guide(search: Search, request: Request) -> Search:
     matrix, kind = _of_pixels(found, request)
     # As near as those that are right: distances mean other things with other descriptors.
     usual = float(np.quantile(search.matches.distances[found.inliers], 0.95))
-    guided = match_guided(
-        a.descriptors,
-        b.descriptors,
-        a.frames[:, :, 2],
-        b.frames[:, :, 2],
-        matrix,
-        kind,
-        within=2 * threshold,
-        ratio=None if kind == "homography" else GUIDED_RATIO,
-        max_distance=usual,
-    )
-    order = np.argsort(guided.distances, kind="stable")
-    i, j = guided.pairs[order].T
-    more = Pair(a.frames[i], b.frames[j], guided.distances[order], guided.pairs[order])
+    pairs, distances = [], []
+    for one in range(len(KINDS)):
+        i, j = a.of_kind(one), b.of_kind(one)
+        guided = match_guided(
+            a.descriptors[i],
+            b.descriptors[j],
+            a.frames[i][:, :, 2],
+            b.frames[j][:, :, 2],
+            matrix,
+            kind,
+            within=2 * threshold,
+            ratio=None if kind == "homography" else GUIDED_RATIO,
+            max_distance=usual,
+        )
+        pairs.append(np.column_stack([i[guided.pairs[:, 0]], j[guided.pairs[:, 1]]]))
+        distances.append(guided.distances)
+    order = np.argsort(np.concatenate(distances), kind="stable")
+    more = _matched(a, b, np.concatenate(pairs)[order], np.concatenate(distances)[order])
     if kind == "homography":
         more = more.take(frames_agree(matrix, more.a, more.b))
     known = search.matches.take(found.inliers)

@@ -15,14 +15,13 @@ from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import opencv
 from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
 
-__all__ = ["Seen", "join", "look", "look_at"]
+__all__ = ["KINDS", "Seen", "join", "look", "look_at"]
 
 #: Contrast of the weakest blobs: a quarter of OpenCV's. What looks weak may be all there is.
 CONTRAST = 0.01
 
-#: Keypoints of a view of tilt t: at most this over t of those of the photograph, which has more
-#: pixels.
-SHARE = 2.0
+#: Kinds of keypoints.
+KINDS = ("blobs", "blobs with a shape", "regions")
 
 #: The part of a frame's square, around its centre, that must be in the photograph.
 CORE = 0.3
@@ -38,16 +37,28 @@ class Seen(NamedTuple):
     frames
         (N, 2, 3), affine, in pixels of the photograph.
     descriptors
-        (N, D) float32.
+        (N, D).
+    kinds
+        (N,) uint8: blobs, blobs with a shape, or regions. Those of one kind are matched with each
+        other: they look at surroundings of the same size.
     """
 
     frames: Floats
     descriptors: NDArray[Any]
+    kinds: NDArray[np.uint8]
+
+    def of_kind(self, kind: int) -> NDArray[np.int64]:
+        """The numbers of those of one kind."""
+        return np.flatnonzero(self.kinds == kind)
 
 
 def join(parts: list[Seen]) -> Seen:
     """All that was found, one after the other."""
-    return Seen(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return Seen(
+        np.concatenate([part.frames for part in parts]),
+        np.concatenate([part.descriptors for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+    )
 
 
 def look(
@@ -64,12 +75,13 @@ def look(
     features
         What describes; of one thread.
     most
-        Keypoints of either kind at most, in the photograph itself.
+        Keypoints of a kind at most, in the photograph itself; a view has fewer pixels, and a
+        share as its tilt says.
     threads
         Views at a time.
     """
     turns = turns_for(tilt)
-    limit = max(int(most * min(1, SHARE / tilt)), 1)
+    limit = max(int(most / tilt), 1)
 
     def one(index: int) -> Seen:
         view = synthesise(gray, tilt, turns[index])
@@ -98,7 +110,7 @@ def look_at(
     features
         What describes.
     most
-        Keypoints of either kind at most.
+        Keypoints of a kind at most.
     shapes
         Whether to look for blobs with a shape and for regions, too.
     mask
@@ -115,9 +127,11 @@ def look_at(
             region_frames(view.image, most),
         ]
     seen = np.concatenate(frames)
+    kinds = np.repeat(np.arange(len(frames), dtype=np.uint8), [len(some) for some in frames])
     found = back_to_photograph(seen, view.matrix)
     inside = _within(found, shape)
-    return Seen(found[inside], features.describe(view.image, seen[inside]))
+    described = features.describe(view.image, seen[inside])
+    return Seen(found[inside], described, kinds[inside])
 
 
 def _within(frames: Floats, shape: tuple[int, ...]) -> NDArray[np.bool_]:

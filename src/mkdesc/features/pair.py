@@ -185,7 +185,8 @@ def _cameras(
 
 def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:
     keypoints, descriptors = features.detectAndCompute(gray)
-    return Seen(frames_from_points(points_from_keypoints(keypoints), features.side), descriptors)
+    frames = frames_from_points(points_from_keypoints(keypoints), features.side)
+    return Seen(frames, descriptors, np.zeros(len(frames), np.uint8))
 
 
 def _for_blobs(features: Features) -> Features:

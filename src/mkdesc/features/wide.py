@@ -34,7 +34,7 @@ from mkdesc.matching.verification import Verified, transfer_errors, verify_match
 __all__ = ["TILTS", "match_wide"]
 
 #: Tilts of the views of one level after the other; 1: the photographs themselves.
-TILTS = (1.0, 2.0, 4.0, 8.0)
+TILTS = (1.0, 3.0, 6.0, 9.0)
 
 #: Ratios of tentative matches: of everything seen, and of two views that should look alike.
 RATIO, ALIKE = 0.85, 0.9
