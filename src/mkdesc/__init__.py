@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
     from mkdesc.features.features import Features
+    from mkdesc.features.folder import load_features
     from mkdesc.features.matches import ImageMatches
     from mkdesc.features.pair import match_images
     from mkdesc.heads.statistics import Statistics
@@ -45,6 +46,7 @@ _HOMES = {
     "describe": "models.describing",
     "Features": "features.features",
     "ImageMatches": "features.matches",
+    "load_features": "features.folder",
     "match_images": "features.pair",
     "VonMises": "kernels.vonmises",
     "match_kernel": "kernels.match_kernel",
@@ -84,6 +86,7 @@ __all__ = [
     "as_parametrization",
     "bundled_models",
     "describe",
+    "load_features",
     "load_model",
     "match_descriptors",
     "match_images",

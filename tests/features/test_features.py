@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
