@@ -1,6 +1,7 @@
 """Features in OpenCV's place: its scripts run, and find at least as many matches."""
 
 import copy
+import inspect
 import pickle
 
 import cv2
@@ -255,4 +256,5 @@ def test_replaced_arguments_are_all_that_changes(image):
     features = mkdesc.Features(40, upright=True)
     other = features.replace(max_keypoints=20)
     assert repr(other) == "Features(max_keypoints=20, upright=True)"
+    assert list(features.get_params()) == list(inspect.signature(mkdesc.Features).parameters)
     assert len(other.detect(image)) == 20

@@ -111,6 +111,7 @@ class Features:
             "upright": upright,
             "output": output,
             "n_threads": n_threads,
+            "device": device,
         }
         given = model if isinstance(model, MKD) else load_model(model)
         if side is None:
