@@ -6,7 +6,12 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.matching.affinities import affinities, frames_agree, homography_from_frames
+from mkdesc.matching.affinities import (
+    affinities,
+    frames_agree,
+    frames_follow,
+    homography_from_frames,
+)
 from mkdesc.matching.chance import false_alarms
 from mkdesc.matching.verification import verify_matches
 
@@ -105,6 +110,18 @@ def test_frames_of_a_plane_agree_and_others_do_not(rng):
     turned = b.copy()
     turned[:, :, :2] = turned[:, :, :2] @ [[0, -1], [1, 0]]
     assert not frames_agree(PLANE, a, turned).any()
+
+
+def test_frames_follow_the_epipolar_geometry_of_their_plane(rng):
+    """A plane's frames do with any fundamental matrix that goes with it; turned ones do not."""
+    a, b = frames_through(rng, PLANE, 500, spread=0.05)
+    x, y, z = 900.0, 300.0, 1.0  # an epipole
+    matrix = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ PLANE
+    assert frames_follow(matrix, a, b).mean() > 0.95
+    angles = rng.uniform(0, 2 * np.pi, 500)
+    turn = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
+    b[:, :, :2] = b[:, :, :2] @ turn.transpose(2, 0, 1)
+    assert frames_follow(matrix, a, b).mean() < 0.3
 
 
 def test_affinities_bring_frames_to_frames(rng):

@@ -21,6 +21,7 @@ __all__ = [
     "distinct_places",
     "guide",
     "homography",
+    "of_pixels",
     "tentative",
 ]
 
@@ -197,7 +198,7 @@ def guide(search: Search, request: Request) -> Search:
     """
     found, threshold = search.verified, request.threshold
     a, b = search.seen
-    matrix, kind = _of_pixels(found, request)
+    matrix, kind = of_pixels(found, request)
     # As near as those that are right: distances mean other things with other descriptors.
     usual = float(np.quantile(search.matches.distances[found.inliers], 0.95))
     pairs, distances = [], []
@@ -236,7 +237,7 @@ def guide(search: Search, request: Request) -> Search:
     return Search(search.seen, both, verified)
 
 
-def _of_pixels(found: Verified, request: Request) -> tuple[Floats, str]:
+def of_pixels(found: Verified, request: Request) -> tuple[Floats, str]:
     """A geometry as one of pixels: an essential matrix becomes a fundamental one."""
     assert found.matrix is not None
     if found.geometry != "essential":

@@ -21,13 +21,14 @@ from mkdesc.features.agreement import (
     agreement,
     distinct_places,
     homography,
+    of_pixels,
     tentative,
 )
 from mkdesc.features.features import Features
 from mkdesc.features.looking import Seen, join, look, look_at
 from mkdesc.images.reading import opencv
 from mkdesc.images.views import View, seen_through, slopes
-from mkdesc.matching.affinities import frames_agree, homography_from_frames
+from mkdesc.matching.affinities import frames_agree, frames_follow, homography_from_frames
 from mkdesc.matching.chance import SAMPLES, false_alarms
 from mkdesc.matching.verification import Verified, transfer_errors, verify_matches
 
@@ -136,9 +137,12 @@ def _believed(
     kind = "essential" if request.geometry == "essential" else "fundamental"
     here, there = best.places
     deep = verify_matches(here, there, kind, request.threshold, cameras=request.cameras)
-    agree = int(deep.inliers.sum())
-    chance = false_alarms(agree, len(here), _strip(images, request.threshold), SAMPLES[kind])
-    if deep.matrix is None or chance > BELIEVED:
+    if deep.matrix is None:
+        return None
+    matrix, _ = of_pixels(deep, request)
+    agree = int((deep.inliers & frames_follow(matrix, best.a, best.b)).sum())
+    share = SHAPE_BY_CHANCE * _strip(images, request.threshold)
+    if false_alarms(agree, len(here), share, SAMPLES[kind]) > BELIEVED:
         return None
     return Search(seen, best, deep)
 

@@ -43,8 +43,8 @@ def make_detector(name: str) -> Any:
         known = ", ".join(key for key, made in DETECTORS.items() if hasattr(cv2, made))
         if name in DETECTORS:
             raise ValueError(
-                f"detector: this OpenCV ({cv2.__version__}) has no {name} (cv2.{DETECTORS[name]}); "
-                f"it has {known}"
+                f"detector: this OpenCV ({cv2.__version__}) has no {name} "
+                f"(cv2.{DETECTORS[name]}); it has {known}"
             )
         raise ValueError(f"detector: expected one of {known} or an OpenCV detector, got {name!r}")
     return factory(nfeatures=100_000) if name == "orb" else factory()

@@ -14,7 +14,7 @@ from mkdesc.images.reading import opencv
 from mkdesc.images.views import slopes
 from mkdesc.matching.verification import transfer_errors
 
-__all__ = ["affinities", "frames_agree", "homography_from_frames"]
+__all__ = ["affinities", "frames_agree", "frames_follow", "homography_from_frames"]
 
 #: Guesses that are followed up, out of all single matches.
 FOLLOWED = 12
@@ -22,6 +22,9 @@ FOLLOWED = 12
 #: How much the map of a frame may differ from the geometry: |D - 1| (Frobenius) of the map D
 #: that brings one to the other. Right matches of SIFT's frames are within 0.5, nearly all.
 SHAPE = 0.7
+
+#: How far the ends of a frame's axes may be off their epipolar lines, as a share of the axis.
+FOLLOW = 0.25
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -58,6 +61,31 @@ def frames_agree(matrix: Floats, a: Floats, b: Floats, shape: float = SHAPE) -> 
     with np.errstate(all="ignore"):
         differ = np.linalg.inv(b[:, :, :2]) @ slope @ a[:, :, :2] - np.eye(2)
         return np.asarray(np.linalg.norm(differ, axis=(1, 2)) < shape)
+
+
+def frames_follow(matrix: Floats, a: Floats, b: Floats, share: float = FOLLOW) -> Flags:
+    """Whether the ends of frames' axes, too, are near the epipolar lines of their partners.
+
+    Parameters
+    ----------
+    matrix
+        (3, 3): fundamental, of pixels.
+    a, b
+        Frames (M, 2, 3) of either image.
+    share
+        How far they may be off, as a share of the axis, in the image in which it is less.
+    """
+    good = np.ones(len(a), np.bool_)
+    for axis in (0, 1):
+        one, two = (np.column_stack([f[:, :, 2] + f[:, :, axis], np.ones(len(f))]) for f in (a, b))
+        there, here = one @ matrix.T, two @ matrix
+        value = np.abs((two * there).sum(axis=1))
+        reach = [
+            np.linalg.norm(line[:, :2], axis=1) * np.linalg.norm(f[:, :, axis], axis=1)
+            for line, f in ((there, b), (here, a))
+        ]
+        good &= value < share * np.maximum(*reach)
+    return good
 
 
 def homography_from_frames(a: Floats, b: Floats, threshold: float) -> Floats | None:
