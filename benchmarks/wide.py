@@ -48,8 +48,10 @@ class Found(NamedTuple):
 Match = Callable[[np.ndarray, np.ndarray], Found]
 
 
-def sequences(data: Path, all_pairs: bool) -> Iterator[Pair]:
+def sequences(data: Path, scenes: list[str] | None, all_pairs: bool) -> Iterator[Pair]:
     for folder in sorted((data / "sequences").iterdir()):
+        if scenes is not None and folder.name not in scenes:
+            continue
         to = {1: np.eye(3)} | {k: np.loadtxt(folder / f"H_1_{k}") for k in range(2, 7)}
         for i, j in itertools.combinations(range(1, 7), 2):
             if i == 1 or all_pairs:
@@ -186,6 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--keypoints", type=int, default=2000)
+    parser.add_argument("--scenes", nargs="*", help="sequences; default: all of them")
     parser.add_argument("--all", action="store_true", help="all pairs, not only with the first")
     parser.add_argument("--slanted", type=int, default=16, help="slanted pairs")
     parser.add_argument("--unrelated", type=int, default=100, help="unrelated photographs")
@@ -204,7 +207,7 @@ def main() -> None:
         match(blank, blank)  # compiles
     rows = []
     kinds = {
-        "sequences": sequences(options.data, options.all),
+        "sequences": sequences(options.data, options.scenes, options.all),
         "slanted": slanted(options.data, options.slanted),
     }
     print("pair: corner error / right matches / seconds of " + ", ".join(sides))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.compiling import Loading
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
 from mkdesc.cli.progress import console
 from mkdesc.features.features import DEFAULT_MODEL
@@ -86,7 +87,7 @@ def command(
             wide=wide,
             focal_lengths=focal,
             max_pixels=max_pixels,
-            progress=lambda what, done, total: status.update(what),
+            progress=Loading(status),
         )
     before = sum(found.timings[step] for step in ("read", "describe"))
     later = sum(found.timings.values()) - before - found.timings["load"]

@@ -110,6 +110,8 @@ def match_images(
     describe = features or Features(KEYPOINTS)
     clock.lap("read")
     tell("loading the compiled code (the first run compiles it: some seconds)", 0, 0)
+    size = int(describe.mkd.patch_size)
+    describe.mkd.transform(np.zeros((1, size, size), np.uint8))
     describe.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
     match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
     clock.lap("load")
