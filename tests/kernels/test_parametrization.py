@@ -150,9 +150,7 @@ def test_changed_preparations_are_refused():
     with pytest.raises(ValueError, match="'standard' is the name of another preparation"):
         replace(STANDARD, sigma=2.0)
     renamed = replace(STANDARD, name="mine", sigma=2.0)
-    with pytest.raises(
-        ValueError, match="standard-24, fine-24, got 'mine'"
-    ):
+    with pytest.raises(ValueError, match="standard-24, fine-24, got 'mine'"):
         product(renamed, theta=VonMises(8, 3))
 
 

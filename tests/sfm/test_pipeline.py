@@ -1,5 +1,6 @@
 """A reconstruction of real photographs, small ones, against the true cameras."""
 
+import dataclasses
 import itertools
 import json
 
@@ -134,3 +135,19 @@ def test_scenes_that_have_nothing_in_common(noise, tmp_path):
     (noise / "b.png").unlink()
     with pytest.raises(ValueError, match="expected two usable images, got 1"):
         reconstruct(noise, tmp_path / "other", HOW)
+
+
+def test_guided_matching_finds_more(images, tmp_path):
+    """More verified matches, nothing matched twice, a model as precise."""
+    reports, counts = [], []
+    for guided in (False, True):
+        out = tmp_path / f"model-{guided}"
+        reports.append(reconstruct(images, out, dataclasses.replace(HOW, guided=guided)))
+        with pycolmap.Database.open(out / "database.db") as file:
+            _, found = file.read_two_view_geometries()
+            pairs = [geometry.inlier_matches for geometry in found]
+        assert all(len(np.unique(p[:, side])) == len(p) for p in pairs for side in (0, 1))
+        counts.append(sum(len(p) for p in pairs))
+    assert counts[1] > 1.02 * counts[0]
+    assert reports[1].registered == 6
+    assert reports[1].reprojection_error < 0.7

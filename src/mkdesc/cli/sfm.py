@@ -37,9 +37,15 @@ def command(
     refine_centres: Annotated[
         bool, typer.Option(help="Move principal points as far as the views determine them.")
     ] = True,
+    guided: Annotated[
+        bool, typer.Option("--guided", help="Match verified pairs once more, by their geometry.")
+    ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
-    """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped."""
+    """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped.
+
+    Photographs are read as their files store them, not turned by EXIF data: as COLMAP does.
+    """
     from mkdesc.features.folder import Settings
     from mkdesc.sfm.pipeline import Mapping, reconstruct
 
@@ -50,6 +56,7 @@ def command(
         cameras=cameras,
         camera_model=camera_model,
         refine_centres=refine_centres,
+        guided=guided,
     )
     with resumable(), told("items", keep=True) as tell:
         report = reconstruct(images, output, how, pairs, tell, max_pixels)

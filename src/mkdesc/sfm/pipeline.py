@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits, match_descriptors
 from mkdesc.sfm.centres import refine_centres
+from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
 from mkdesc.sfm.report import Report, make_report, read_report
 
@@ -48,6 +49,8 @@ class Mapping:
         Whether to move principal points (:mod:`mkdesc.sfm.centres`) or leave them in the middle.
     seed
         The same seed gives the same model on the same machine.
+    guided
+        Whether to match verified pairs once more, guided by their geometry.
     """
 
     settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
@@ -57,6 +60,7 @@ class Mapping:
     camera_model: str = "SIMPLE_RADIAL"
     refine_centres: bool = True
     seed: int = 0
+    guided: bool = False
 
     def to_json(self) -> str:
         """As text: what matches in a database depend on."""
@@ -97,6 +101,7 @@ def reconstruct(
         ValueError if no model came out.
     """
     how = how or Mapping()
+    how = replace(how, settings=replace(how.settings, as_stored=True))  # as COLMAP reads them
     tell = progress or nobody
     pycolmap = pycolmap_module()
     check_limits(how.ratio, how.max_distance)
@@ -141,16 +146,26 @@ def reconstruct(
             return earlier
     pycolmap.set_random_seed(how.seed)
     _match(base, target / FEATURES, wanted, how, tell)
-    tell("verifying", 0, 0)
-    verification = pycolmap.TwoViewGeometryOptions()
-    verification.ransac.random_seed = how.seed
-    pycolmap.geometric_verification(base, two_view_geometry_options=verification)
-    tell("verifying", 1, 1)
+    _verify(base, how, tell)
+    if how.guided:
+        kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
+        guide_pairs(base, wanted, kept, how.ratio, tell)
+        _verify(base, how, tell)
     models = _map(base, Path(images), target, how, tell, len(usable))
     report = make_report(models, base, len(usable), extracted.bad)
     with atomic_path(finished) as partial:
         partial.write_text(json.dumps(report.to_dict(made_of), indent=1))
     return report
+
+
+def _verify(base: Path, how: Mapping, tell: Progress) -> None:
+    """COLMAP's geometric verification of all pairs that have none yet."""
+    pycolmap = pycolmap_module()
+    tell("verifying", 0, 0)
+    options = pycolmap.TwoViewGeometryOptions()
+    options.ransac.random_seed = how.seed
+    pycolmap.geometric_verification(base, two_view_geometry_options=options)
+    tell("verifying", 1, 1)
 
 
 def _match(
