@@ -84,7 +84,7 @@ def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Te
             if name not in lines:
                 while lines and not keep:
                     bar.remove_task(lines.popitem()[1])
-                own = {"unit": UNITS[name]} if name in UNITS else {}
+                own: dict[str, Any] = {"unit": UNITS[name]} if name in UNITS else {}
                 lines[name] = bar.add_task(what, total=None, **own)
             bar.update(lines[name], description=what, completed=done, total=total or None)
 
