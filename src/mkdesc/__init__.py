@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mkdesc.matching.verification import verify_matches
     from mkdesc.models import bundled_models, load_model, save_model
     from mkdesc.models.describing import describe
+    from mkdesc.retrieval.index import Index
     from mkdesc.visual.patchmaps import patch_map
 
 from mkdesc._support.version import __version__ as __version__
@@ -42,6 +43,7 @@ _HOMES = {
     "MKD": "descriptor",
     "describe": "models.describing",
     "Features": "features.features",
+    "Index": "retrieval.index",
     "VonMises": "kernels.vonmises",
     "match_kernel": "kernels.match_kernel",
     "patch_map": "visual.patchmaps",
@@ -72,6 +74,7 @@ __all__ = [
     "POLAR",
     "POLAR_ABSOLUTE",
     "Features",
+    "Index",
     "Parametrization",
     "Statistics",
     "VonMises",

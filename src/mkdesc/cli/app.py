@@ -16,12 +16,15 @@ from mkdesc.cli import (
     export,
     features,
     figures,
+    find,
+    index,
     info,
     inspect,
     learn,
     make_hpatches,
     match,
     models,
+    pairs,
     sfm,
 )
 
@@ -36,6 +39,9 @@ app = typer.Typer(
 )
 app.command("match")(match.command)
 app.command("features")(features.command)
+app.command("index")(index.command)
+app.command("find")(find.command)
+app.command("pairs")(pairs.command)
 app.command("sfm")(sfm.command)
 app.command("describe")(describe.command)
 app.add_typer(learn.app, name="learn")

@@ -19,8 +19,8 @@ from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits, match_descriptors
+from mkdesc.retrieval.pairs import AT_HAND, all_pairs, read_pairs
 from mkdesc.sfm.centres import refine_centres
-from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
 from mkdesc.sfm.report import Report, make_report, read_report
 
 __all__ = ["Mapping", "reconstruct"]

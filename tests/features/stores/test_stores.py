@@ -12,7 +12,7 @@ from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.features.stores import hloc
 from mkdesc.images.listing import find_images
-from mkdesc.sfm.pairs import all_pairs, read_pairs
+from mkdesc.retrieval.pairs import all_pairs, read_pairs
 
 SETTINGS = Settings(max_keypoints=25)
 
