@@ -1,7 +1,9 @@
 """Pairs worth matching."""
 
+from collections import Counter
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 import mkdesc
@@ -14,6 +16,9 @@ from mkdesc.retrieval.pairs import (
     sequential_pairs,
     write_pairs,
 )
+from mkdesc.retrieval.search import Signatures
+from mkdesc.retrieval.shards import write_shards
+from mkdesc.retrieval.signature import make_signature
 from mkdesc.retrieval.similar import connected, retrieved_pairs, similar_pairs
 
 
@@ -63,10 +68,26 @@ def test_views_of_a_place_are_paired_and_places_connected(places, tmp_path):
     within = {pair for pair in combinations(sorted(names), 2) if pair[0][0] == pair[1][0]}
     pairs = similar_pairs(signatures, k=2)
     assert within <= {*pairs}
-    assert len(pairs) == len(within) + 2  # three places are connected by two pairs
+    assert len(pairs) == 9 + 2  # as many as asked for, and three places are connected by two
     assert set(connected(names, pairs).values()) == {0}
     assert retrieved_pairs(tmp_path / "index/features", sorted(names), k=2) == pairs
     assert len(similar_pairs(signatures)) == 9 * 8 // 2
+
+
+def test_places_of_many_views_get_more_pairs(tmp_path, rng):
+    """Six views of one thing, and six of nothing: each has its nearest, the rest go to the six."""
+    words = rng.normal(size=(16, 64)).astype(np.float32)
+    thing = rng.normal(size=(60, 64))
+    views = [thing + 0.2 * rng.normal(size=thing.shape) for _ in range(6)]
+    others = [rng.normal(size=(60, 64)) for _ in range(6)]
+    made = {f"{i:02d}": make_signature(x, words) for i, x in enumerate([*views, *others])}
+    stamps = dict.fromkeys(made, (0, 0))
+    shards = list(write_shards(tmp_path, 0, stamps, iter(made.items()), len(words)))
+    pairs = similar_pairs(Signatures(words, shards), k=6)
+    assert {*combinations([f"{i:02d}" for i in range(6)], 2)} <= {*pairs}
+    assert len(pairs) <= 12 * 6 // 2 + 1
+    degree = Counter(name for pair in pairs for name in pair)
+    assert all(degree[name] >= 3 for name in made)
 
 
 def test_pairs_are_written_as_they_are_read(tmp_path):

@@ -31,7 +31,7 @@ def command(
         typer.Option(
             "-k",
             metavar="N",
-            help="retrieved: with how many others each; default: 10 to 40, by their number.",
+            help="retrieved: with how many others each, on average; default: 10 to 50, a tenth.",
         ),
     ] = None,
     overlap: Annotated[

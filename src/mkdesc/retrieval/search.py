@@ -14,7 +14,7 @@ from mkdesc._support.threads import available_threads, in_order
 from mkdesc.retrieval.shards import Shard
 from mkdesc.retrieval.signature import Signature
 
-__all__ = ["Neighbour", "Signatures"]
+__all__ = ["Neighbour", "Signatures", "best_of"]
 
 
 class Neighbour(NamedTuple):
@@ -59,26 +59,24 @@ class Signatures:
         )
         return np.concatenate([np.empty(0, np.float32), *parts])
 
-    def nearest(self, query: Signature, k: int, above: float = -1.0) -> list[Neighbour]:
-        """The most similar images, the most similar first; of equal ones the first.
-
-        Parameters
-        ----------
-        query
-            What to look for.
-        k
-            How many at most.
-        above
-            Only those that are more similar than this.
-        """
+    def nearest(self, query: Signature, k: int) -> list[Neighbour]:
+        """The ``k`` most similar images, the most similar first; of equal ones the first."""
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k: expected an integer >= 1, got {k!r}")
         scores = self.similarities(query)
-        least = np.partition(scores, -k)[-k] if k < len(scores) else -1.0
-        numbers = np.flatnonzero((scores >= least) & (scores > above))
-        numbers = numbers[np.argsort(-scores[numbers], kind="stable")][:k]
-        return [Neighbour(self._name(i), float(scores[i])) for i in numbers.tolist()]
+        return [Neighbour(self._name(i), float(scores[i])) for i in best_of(scores, k).tolist()]
 
     def _name(self, number: int) -> str:
         shard = bisect_right(self._ends, number)
         return self.shards[shard].names[number - (self._ends[shard - 1] if shard else 0)]
+
+
+def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Where the ``k`` highest scores are, the highest first; of equal ones the first.
+
+    >>> best_of(np.array([0.1, 0.7, 0.7, 0.9], np.float32), 2).tolist()
+    [3, 1]
+    """
+    least = np.partition(scores, -k)[-k] if k < len(scores) else -np.inf
+    numbers = np.flatnonzero(scores >= least)
+    return numbers[np.argsort(-scores[numbers], kind="stable")][:k]
