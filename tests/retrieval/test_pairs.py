@@ -97,3 +97,25 @@ def test_pairs_are_written_as_they_are_read(tmp_path):
     assert read_pairs(tmp_path / "pairs.txt", ["a.png", "b.png", "c/d.png"]) == pairs
     with pytest.raises(ValueError, match=r"'a b\.png': expected a name without spaces"):
         write_pairs(tmp_path / "pairs.txt", [("a b.png", "c.png")])
+
+
+def test_all_pairs_come_once_and_in_reach():
+    names = [f"{i:03d}" for i in range(150)]
+    pairs = list(all_pairs(names))
+    assert len(pairs) == len(set(pairs)) == 150 * 149 // 2
+    assert all(a < b for a, b in pairs)
+
+
+def test_pairs_from_a_file(tmp_path):
+    file = tmp_path / "pairs.txt"
+    file.write_text("# comment\nb.jpg a.jpg\n\na.jpg b.jpg\na.jpg c.jpg\nc.jpg c.jpg\n")
+    expected = [("a.jpg", "b.jpg"), ("a.jpg", "c.jpg")]
+    assert read_pairs(file, {"a.jpg", "b.jpg", "c.jpg"}) == expected
+    for text, message in (
+        ("a.jpg d.jpg", r"line 1: no image 'd\.jpg'"),
+        ("a.jpg", "line 1: expected two names"),
+        ("\n", "no pairs"),
+    ):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_pairs(file, {"a.jpg", "b.jpg"})
