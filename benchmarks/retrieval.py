@@ -1,8 +1,8 @@
 """Finding photographs: how well, how fast, and how large.
 
-    python benchmarks/collections.py quality [--data ../shared/data]
-    python benchmarks/collections.py cost
-    python benchmarks/collections.py scale [--most 1000000]
+    python benchmarks/retrieval.py quality [--data ../shared/data]
+    python benchmarks/retrieval.py cost
+    python benchmarks/retrieval.py scale [--most 1000000]
 
 ``quality`` mixes the sequences, the multi-view scenes and the single photographs into one folder.
 Queries are the images of the sequences and of the multi-view scenes, right answers the other
@@ -31,6 +31,7 @@ import cv2
 import numpy as np
 
 from mkdesc.features.folder import ImageFeatures, features_path, load_features
+from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import read_gray
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.verification import verify_matches
@@ -69,23 +70,16 @@ def rootsift(images: Path, like: Path, folder: Path, names: list[str]) -> None:
     sift = cv2.SIFT_create()
     for name in names:
         found = load_features(like, name)
-        keypoints = [
-            cv2.KeyPoint(float(x), float(y), float(2 * s), float(a))
-            for x, y, s, a in found.keypoints
-        ]
         image = read_gray(images / name, as_stored=True)
-        detected = {_key(k): k for k in sift.detect(image)}  # with octaves, which SIFT needs
-        keypoints = [detected[_key(keypoint)] for keypoint in keypoints]
+        keypoints = detect_keypoints(image, len(found.keypoints))
+        np.testing.assert_allclose(found.keypoints[:, :2], [k.pt for k in keypoints], atol=1e-3)
         _, described = sift.compute(image, keypoints)
         rooted = np.sqrt(described / np.maximum(described.sum(axis=1, keepdims=True), 1e-9))
         path = features_path(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         own = ImageFeatures(found.keypoints, found.scores, rooted, found.image_size)
-        np.savez(path.open("wb"), **own._asdict())
-
-
-def _key(keypoint: cv2.KeyPoint) -> tuple[float, ...]:
-    return tuple(np.round([*keypoint.pt, keypoint.size, keypoint.angle], 2).tolist())
+        with path.open("wb") as file:
+            np.savez(file, **own._asdict())
 
 
 def precision(signatures: Signatures, features: Path, scenes: dict[str, str]) -> list[float]:
