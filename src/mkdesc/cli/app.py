@@ -17,6 +17,7 @@ from mkdesc.cli import (
     features,
     figures,
     find,
+    groups,
     index,
     info,
     inspect,
@@ -41,6 +42,7 @@ app.command("match")(match.command)
 app.command("features")(features.command)
 app.command("index")(index.command)
 app.command("find")(find.command)
+app.command("groups")(groups.command)
 app.command("pairs")(pairs.command)
 app.command("sfm")(sfm.command)
 app.command("describe")(describe.command)

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
+from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.index import Box, Found
 
 __all__ = ["contact_sheet"]
 
-#: Pixels of the longer side of an image, of the space around it, and of the text below it.
-LONGEST, GAP, TEXT = 300, 10, 40
-#: Matches drawn at most.
-LINES = 60
+#: Pixels: height of all images, most of their width, the space around them, the text below.
+HEIGHT, WIDTH, GAP, TEXT = 240, 480, 10, 26
+#: Pixels of a row of the sheet, and matches drawn, at most.
+WIDEST, LINES = 1640, 60
 _INK, _FRAME = (40, 40, 40), (40, 160, 40)
 
 
@@ -45,73 +46,90 @@ def contact_sheet(
         Larger files are refused.
     """
     own = read_gray(query, max_pixels, as_stored=True)
-    first = _tile(own, f"query: {query.name}", box)
-    tiles = [first]
+    first = _framed(_small(own), box, _scale(own.shape))
+    tiles = [_labelled(first, f"query: {query.name}")]
     for rank, one in enumerate(found, 1):
         image = read_gray(files[one.name], max_pixels, as_stored=True)
         note = f"{rank}  {one.similarity:.3f}"
         if one.agreement is not None:
             note += f"  {one.inliers} matches"
-        tile = _tile(image, f"{note}  {one.name}")
-        if one.inliers:
-            tile = _joined(first, tile, one, own.shape, image.shape)
-        tiles.append(tile)
+        tile = _small(image)
+        if one.agreement is not None and one.inliers:
+            tile = _joined(first, tile, one.agreement, own.shape, image.shape)
+        tiles.append(_labelled(tile, f"{note}  {one.name}"))
     return _rows(tiles)
 
 
 def _scale(shape: tuple[int, ...]) -> float:
-    return LONGEST / max(shape)
+    return min(HEIGHT / shape[0], WIDTH / shape[1])
 
 
-def _tile(image: NDArray[np.uint8], text: str, box: Box | None = None) -> NDArray[np.uint8]:
-    """An image in a square, with text below."""
+def _small(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """An image (H, W) as colours (HEIGHT, w, 3); a wide one has white below it."""
     cv2 = opencv()
     scale = _scale(image.shape)
     size = [max(1, round(side * scale)) for side in image.shape[1::-1]]
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    tile = np.full((LONGEST + TEXT, LONGEST, 3), 255, np.uint8)
-    tile[: small.shape[0], : small.shape[1]] = small[..., None]
+    tile = np.full((HEIGHT, size[0], 3), 255, np.uint8)
+    tile[: size[1]] = cv2.resize(image, size, interpolation=cv2.INTER_AREA)[..., None]
+    return tile
+
+
+def _framed(tile: NDArray[np.uint8], box: Box | None, scale: float) -> NDArray[np.uint8]:
     if box is not None:
         left, top, right, bottom = (round(side * scale) for side in box)
-        cv2.rectangle(tile, (left, top), (right, bottom), _FRAME, 2)
-    plain = text.encode("ascii", "replace").decode()
-    cv2.putText(tile, plain, (2, LONGEST + 16), cv2.FONT_HERSHEY_SIMPLEX, 0.4, _INK, 1, 16)
+        opencv().rectangle(tile, (left, top), (right, bottom), _FRAME, 2)
     return tile
+
+
+def _labelled(tile: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
+    """A tile with text below, as much as fits."""
+    cv2 = opencv()
+    tall = np.full((HEIGHT + TEXT, tile.shape[1], 3), 255, np.uint8)
+    tall[:HEIGHT] = tile
+    plain = text.encode("ascii", "replace").decode()
+    cv2.putText(tall, plain, (2, HEIGHT + 16), cv2.FONT_HERSHEY_SIMPLEX, 0.4, _INK, 1, 16)
+    return tall
 
 
 def _joined(
     query: NDArray[np.uint8],
     tile: NDArray[np.uint8],
-    found: Found,
+    agreement: Agreement,
     own: tuple[int, ...],
     other: tuple[int, ...],
 ) -> NDArray[np.uint8]:
     """The query and what was found side by side, with lines between matched places."""
     cv2 = opencv()
-    assert found.agreement is not None
-    gap = np.full((len(tile), GAP, 3), 255, np.uint8)
+    gap = np.full((HEIGHT, GAP // 2, 3), 255, np.uint8)
     both = np.concatenate([query, gap, tile], axis=1)
-    here = found.agreement.here * _scale(own)
-    there = found.agreement.there * _scale(other) + [LONGEST + GAP, 0]
+    here = agreement.here * _scale(own)
+    there = agreement.there * _scale(other) + [query.shape[1] + gap.shape[1], 0]
     chosen = np.unique(np.linspace(0, len(here) - 1, min(LINES, len(here))).astype(int))
-    for start, end in zip(here[chosen], there[chosen], strict=True):
+    lines = both.copy()
+    for number, start, end in zip(chosen, here[chosen], there[chosen], strict=True):
         points = [np.rint(place).astype(int).tolist() for place in (start, end)]
-        cv2.line(both, points[0], points[1], (60, 180, 60), 1, cv2.LINE_AA)
-    return both
+        hue = np.array([[[180 * number // len(here), 220, 235]]], np.uint8)
+        colour = cv2.cvtColor(hue, cv2.COLOR_HSV2BGR)[0, 0].tolist()
+        cv2.line(lines, points[0], points[1], colour, 1, cv2.LINE_AA)
+        for place in points:
+            cv2.circle(both, place, 2, colour, -1, cv2.LINE_AA)
+    mixed: NDArray[np.uint8] = cv2.addWeighted(lines, 0.6, both, 0.4, 0)
+    return mixed
 
 
 def _rows(tiles: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Tiles in rows of about four images."""
-    width = 4 * (LONGEST + GAP) + GAP
+    """Tiles beside and below each other."""
+    widest = max(WIDEST, *(tile.shape[1] + GAP for tile in tiles))
     rows: list[list[NDArray[np.uint8]]] = [[]]
     for tile in tiles:
-        used = sum(one.shape[1] + GAP for one in rows[-1]) + GAP
-        if rows[-1] and used + tile.shape[1] + GAP > width:
+        used = sum(one.shape[1] + GAP for one in rows[-1])
+        if rows[-1] and used + tile.shape[1] + GAP > widest:
             rows.append([])
         rows[-1].append(tile)
-    sheet = np.full((len(rows) * (LONGEST + TEXT + GAP) + GAP, width, 3), 255, np.uint8)
+    width = max(sum(tile.shape[1] + GAP for tile in row) for row in rows) + GAP
+    sheet = np.full((len(rows) * (HEIGHT + TEXT + GAP) + GAP, width, 3), 255, np.uint8)
     for number, row in enumerate(rows):
-        top, left = GAP + number * (LONGEST + TEXT + GAP), GAP
+        top, left = GAP + number * (HEIGHT + TEXT + GAP), GAP
         for tile in row:
             sheet[top : top + len(tile), left : left + tile.shape[1]] = tile
             left += tile.shape[1] + GAP
