@@ -1,4 +1,4 @@
-"""``mkdesc index``, ``find`` and ``pairs`` as a user meets them."""
+"""``mkdesc index``, ``find``, ``groups`` and ``pairs`` as a user meets them."""
 
 import subprocess
 import sys
@@ -53,6 +53,16 @@ def test_from_a_folder_to_what_it_shows(folder):
     assert (folder / "pairs.txt").read_text().splitlines()[0] == "a.png b.png"
     assert "pairs.txt: 2 of 3 pairs of 3 images" in done.stderr
 
+    done = run("groups", "index", "-o", "places", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "  1    2 photographs: a.png, b.png",
+        "1 places; 1 photographs are of none of them",
+        "written: places",
+    ]
+    links = {link.name: link.resolve() for link in (folder / "places/001").iterdir()}
+    assert links == {name: (folder / "in" / name).resolve() for name in ("a.png", "b.png")}
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -62,6 +72,7 @@ def test_from_a_folder_to_what_it_shows(folder):
         (["find", "in/a.png", "gone", "--box", "1,2"], "error: --box: expected four numbers"),
         (["pairs", "in", "-o", "p", "--how", "some"], "error: --how: expected one of"),
         (["pairs", "in", "-o", "p", "-k", "0"], "error: -k: expected an integer >= 1, got 0"),
+        (["groups", "gone", "-o", "in"], "error: --output: expected a folder that does not exist"),
         (["pairs", "gone", "-o", "p"], "error: gone does not exist"),
         (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 import mkdesc
 from mkdesc.features.folder import Settings
+from mkdesc.retrieval.groups import find_groups
 from mkdesc.retrieval.signature import make_signature
 
 FEW = Settings(max_keypoints=300, output="uint8")
@@ -176,3 +177,8 @@ def test_no_usable_image(tmp_path):
     cv2.imwrite(str(tmp_path / "in/a.png"), np.full((50, 50), 7, np.uint8))
     with pytest.raises(ValueError, match="no keypoints in any of 1 images"):
         mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+
+
+def test_places_are_told_apart(index):
+    found = find_groups(index)
+    assert found == [[f"{place}/{number}.png" for number in range(3)] for place in range(3)]

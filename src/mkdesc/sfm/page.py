@@ -48,13 +48,16 @@ def write_page(path: Path, report: Report, models: Mapping[int, Any], database: 
         "Cameras and points": _space(model),
         "Seen from above": _above(model),
         "Which images agree": _graph(database, models),
-        "Images that see a point": _tracks(model),
+        "Keypoints that see a point": _tracks(model),
         "Errors of reprojection": _errors(model),
     }
     parts = []
     for number, (title, figure) in enumerate(figures.items()):
-        script: bool | str = number == 0
-        inner = to_html(figure, full_html=False, include_plotlyjs=script)
+        height = 400 if number else 640
+        margin = {"l": 50, "r": 10, "t": 10, "b": 40} if number else dict.fromkeys("lrtb", 0)
+        figure.update_layout(height=height, margin=margin, showlegend=False)
+        figure.update_layout(template="plotly_white")
+        inner = to_html(figure, full_html=False, include_plotlyjs=number == 0)
         parts.append(f"<section><h2>{title}</h2>{inner}</section>")
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in report.lines())
     style = (
@@ -147,8 +150,8 @@ def _space(model: Any) -> Any:
             ),
         ]
     )
-    figure.update_layout(height=640, margin={"l": 0, "r": 0, "t": 0, "b": 0})
-    figure.update_scenes(aspectmode="data")
+    behind = {"eye": {"x": -0.5, "y": -1.3, "z": 0.7}}  # the cameras, a little to the left, above
+    figure.update_scenes(aspectmode="data", camera=behind)
     return figure
 
 
@@ -219,7 +222,7 @@ def _tracks(model: Any) -> Any:
 
     lengths = np.bincount([point.track.length() for point in model.points3D.values()])
     figure = go.Figure(go.Bar(x=np.arange(2, len(lengths)), y=lengths[2:], marker_color=_INK))
-    return figure.update_layout(xaxis_title="images", yaxis_title="points", bargap=0.1)
+    return figure.update_layout(xaxis_title="keypoints", yaxis_title="points", bargap=0.1)
 
 
 def _errors(model: Any) -> Any:
