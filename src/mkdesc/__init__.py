@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mkdesc.matching.verification import verify_matches
     from mkdesc.models import bundled_models, load_model, save_model
     from mkdesc.models.describing import describe
+    from mkdesc.retrieval.index import Index
     from mkdesc.visual.patchmaps import patch_map
 
 from mkdesc._support.version import __version__ as __version__
@@ -49,6 +50,7 @@ _HOMES = {
     "ImageMatches": "features.matches",
     "load_features": "features.folder",
     "match_images": "features.pair",
+    "Index": "retrieval.index",
     "VonMises": "kernels.vonmises",
     "match_kernel": "kernels.match_kernel",
     "patch_map": "visual.patchmaps",
@@ -81,6 +83,7 @@ __all__ = [
     "POLAR_ABSOLUTE",
     "Features",
     "ImageMatches",
+    "Index",
     "Parametrization",
     "Statistics",
     "TrainedHead",

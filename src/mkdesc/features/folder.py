@@ -27,7 +27,9 @@ __all__ = [
     "ImageFeatures",
     "Settings",
     "check_settings",
+    "describe_image",
     "extract_features",
+    "features_path",
     "load_features",
     "refuse_foreign",
     "remove_features",
@@ -198,7 +200,7 @@ def extract_features(
             if not hasattr(local, "features"):
                 local.features = how.make(n_threads=1, device=device)
             image = read_gray(images[name], max_pixels, as_stored=how.as_stored)
-            found = _describe(local.features, image)
+            found = describe_image(local.features, image)
         except (ValueError, OSError) as error:
             return str(error)
         _save(features_path(target, name), found)
@@ -214,13 +216,24 @@ def extract_features(
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
-def _describe(features: Features, image: NDArray[np.uint8]) -> ImageFeatures:
-    keypoints, descriptors = features.detectAndCompute(image)
+def describe_image(
+    features: Features, image: NDArray[Any], mask: NDArray[np.uint8] | None = None
+) -> ImageFeatures:
+    """What is kept of an image.
+
+    Parameters
+    ----------
+    features
+        How to detect and describe.
+    image, mask
+        As for :meth:`mkdesc.Features.detect`.
+    """
+    keypoints, descriptors = features.detectAndCompute(image, mask)
     return ImageFeatures(
         points_from_keypoints(keypoints).astype(np.float32),
         np.array([keypoint.response for keypoint in keypoints], np.float32),
         descriptors,
-        np.array(image.shape[::-1], np.int64),
+        np.array(image.shape[1::-1], np.int64),
     )
 
 
