@@ -3,7 +3,8 @@
 The photograph comes with matplotlib. The warp (turn, zoom, perspective, darkening, blur, noise) is
 known, so every match can be checked. The same SIFT keypoints are described by OpenCV's SIFT, by
 RootSIFT and by the bundled model. A picture goes to demo-output/matches.png, the two photographs
-beside it.
+beside it, and a third one: slanted.png, the same seen from so far aside (a tilt of six) that only
+`mkdesc match --wide` matches it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,22 @@ def warp(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     copy = cv2.GaussianBlur(copy, (0, 0), 0.8).astype(np.float32)
     copy = 255 * (copy / 255) ** 1.6 + np.random.default_rng(0).normal(0, 5, copy.shape)
     return np.clip(copy, 0, 255).astype(np.uint8), homography
+
+
+def slant(image: np.ndarray) -> np.ndarray:
+    """The photograph from far aside: compressed by six along a diagonal, in perspective."""
+    height, width = image.shape
+    turn = np.eye(3)
+    turn[:2] = cv2.getRotationMatrix2D((width / 2, height / 2), 40, 1.0)
+    middle = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
+    squeeze = np.array([[0.25, 0, width / 2], [0, 1.5, height / 2], [0, 4e-4, 1]])
+    fine = np.array([[4, 0, 1.5], [0, 4, 1.5], [0, 0, 1]])
+    large = cv2.warpPerspective(
+        image, fine @ squeeze @ middle @ turn, (4 * width, 4 * height), flags=cv2.INTER_CUBIC
+    )
+    seen = cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32)
+    seen = 255 * (seen / 255) ** 1.4 + np.random.default_rng(1).normal(0, 4, seen.shape)
+    return np.clip(seen, 0, 255).astype(np.uint8)
 
 
 class RootSIFT:
@@ -88,7 +105,13 @@ def main() -> None:
         image, copy, xy[0][first[right]], xy[1][second[right]], f"mkdesc: {counted}"
     )
     OUTPUT.mkdir(exist_ok=True)
-    for name, pixels in {"photo.png": image, "warped.png": copy, "matches.png": picture}.items():
+    pictures = {
+        "photo.png": image,
+        "warped.png": copy,
+        "slanted.png": slant(image),
+        "matches.png": picture,
+    }
+    for name, pixels in pictures.items():
         cv2.imwrite(str(OUTPUT / name), pixels)
     print(f"picture of the right ones: {OUTPUT / 'matches.png'}")
 

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
     from mkdesc.features.features import Features
+    from mkdesc.features.folder import load_features
+    from mkdesc.features.matches import ImageMatches
+    from mkdesc.features.pair import match_images
     from mkdesc.heads.statistics import Statistics
     from mkdesc.heads.whitening import Whitening
     from mkdesc.kernels.match_kernel import match_kernel
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from mkdesc.matching.verification import verify_matches
     from mkdesc.models import bundled_models, load_model, save_model
     from mkdesc.models.describing import describe
+    from mkdesc.retrieval.index import Index
     from mkdesc.visual.patchmaps import patch_map
 
 from mkdesc._support.version import __version__ as __version__
@@ -43,6 +47,10 @@ _HOMES = {
     "MKD": "descriptor",
     "describe": "models.describing",
     "Features": "features.features",
+    "ImageMatches": "features.matches",
+    "load_features": "features.folder",
+    "match_images": "features.pair",
+    "Index": "retrieval.index",
     "VonMises": "kernels.vonmises",
     "match_kernel": "kernels.match_kernel",
     "patch_map": "visual.patchmaps",
@@ -74,6 +82,8 @@ __all__ = [
     "POLAR",
     "POLAR_ABSOLUTE",
     "Features",
+    "ImageMatches",
+    "Index",
     "Parametrization",
     "Statistics",
     "TrainedHead",
@@ -82,8 +92,10 @@ __all__ = [
     "as_parametrization",
     "bundled_models",
     "describe",
+    "load_features",
     "load_model",
     "match_descriptors",
+    "match_images",
     "match_kernel",
     "patch_map",
     "product",

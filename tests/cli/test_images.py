@@ -1,5 +1,6 @@
 """``mkdesc match``, ``features`` and ``sfm`` as a user meets them."""
 
+import json
 import shutil
 import signal
 import subprocess
@@ -50,10 +51,8 @@ def test_match_counts_and_draws(folder):
     [
         (["match", "a.png", "gone.png"], "gone.png"),
         (["match", "a.png", "broken.jpg"], "error: broken.jpg: truncated"),
-        (["match", "a.png", "flat.png"], "error: flat.png: no keypoints"),
-        (["match", "a.png", "other.png", "-o", "m.png"], "error: a.png and other.png: "),
-        (["match", "a.png", "b.png", "-o", "m.gif"], "error: --output: expected a name ending"),
-        (["match", "a.png", "b.png", "-o", "no/m.png"], "error: the folder no does not exist"),
+        (["match", "gone.png", "b.png", "-o", "m.gif"], "error: m.gif: expected a name ending"),
+        (["match", "gone.png", "b.png", "-o", "no/m.png"], "error: no/m.png: the folder no does"),
         (["match", "a.png", "b.png", "--max-pixels", "99"], "error: a.png: 300 x 240 px, exp"),
         (["match", "a.png", "b.png", "--geometry", "flat"], "error: geometry: expected one of"),
         *(
@@ -82,17 +81,45 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert not list(folder.glob("m.*"))
 
 
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [("flat.png", "no keypoints in flat.png"), ("other.png", "matches, none verified (auto)")],
+)
+def test_pictures_of_other_things_are_exit_code_one(folder, other, message):
+    """One line, and yet the files that were asked for, with the tentative matches."""
+    done = run("match", "a.png", other, "-o", "m.png", "-o", "m.csv", cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].startswith(f"error: a.png and {other}: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert cv2.imread(str(folder / "m.png")).shape[1] > 300
+    assert (folder / "m.csv").read_text().startswith("x_a,y_a,x_b,y_b,distance,inlier")
+
+
+def test_match_goes_wide(folder):
+    """A tilt of six: plain matching gives up, --wide does not."""
+    image = cv2.imread(str(folder / "a.png"), 0)
+    squeeze = np.array([[0.25, 0, 100], [0, 1.5, -60.0]])
+    blurred = cv2.GaussianBlur(image, (0, 0), sigmaX=3.1, sigmaY=0.01)
+    cv2.imwrite(str(folder / "c.png"), cv2.warpAffine(blurred, squeeze, (300, 240)))
+    assert run("match", "a.png", "c.png", cwd=folder).returncode == 1
+    done = run("match", "a.png", "c.png", "--wide", "-o", "m.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    matrix = np.array(json.loads((folder / "m.json").read_text())["matrix"])
+    np.testing.assert_allclose((matrix / matrix[2, 2])[:2, :2], squeeze[:, :2], atol=0.03)
+
+
 @pytest.mark.parametrize(("kind", "out"), [("npz", "f"), ("hloc", "f.h5"), ("colmap", "f.db")])
 def test_features_go_on_past_bad_files_and_resume(folder, kind, out):
     pytest.importorskip({"hloc": "h5py", "colmap": "pycolmap"}.get(kind, "cv2"))
     # The ending of the name says the format as well.
     arguments = ["-o", out, *(["--format", kind] if kind == "colmap" else []), "--keypoints", "50"]
     done = run("features", "a.png", "broken.jpg", *arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr  # one of them is missing
     assert "left out: broken.jpg: truncated" in done.stderr
     assert f"{out}: 1 of 2 images" in done.stderr
     done = run("features", "a.png", "b.png", "broken.jpg", *arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr  # one of them is missing
     assert f"{out}: 2 of 3 images" in done.stderr
     assert not (folder / f"{out}.parts").exists()
     done = run("features", "a.png", *arguments[:-1], "60", cwd=folder)
@@ -151,7 +178,7 @@ def test_a_folder_of_someone_else_is_left_alone(folder, out):
 def test_names_are_printed_as_they_are(folder):
     (folder / "broken.jpg").rename(folder / "[red]bad:cat:.jpg")
     done = run("features", "a.png", "[red]bad:cat:.jpg", "-o", "o[bold]x:cat:", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert "left out: [red]bad:cat:.jpg: truncated" in done.stderr
     assert "o[bold]x:cat:: 1 of 2 images" in done.stderr
     done = run("features", "a.png", "-o", "a[/bold]b", cwd=folder)

@@ -142,3 +142,27 @@ def test_the_side_that_was_cut_is_remembered(photos, tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "side_for", lambda detector, model: 17.0)
     with pytest.raises(ValueError, match=r"other settings \(side .* instead of 17\.0\)"):
         extract_to([photos], tmp_path / "f", SETTINGS)
+
+
+@pytest.mark.parametrize(("out", "turned"), [("f", True), ("f.h5", False)])
+def test_keypoints_lie_on_what_their_reader_shows(tmp_path, out, turned):
+    """npz: on what cv2.imread shows. hloc reads photographs as they are stored."""
+    pytest.importorskip("h5py")
+    Image = pytest.importorskip("PIL.Image")
+    stored = cv2.GaussianBlur(
+        np.random.default_rng(0).integers(0, 256, (90, 140), np.uint8), (0, 0), 2
+    )
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter of a turn
+    Image.fromarray(stored).save(tmp_path / "a.jpg", exif=exif, quality=95)
+    extract_to([tmp_path / "a.jpg"], tmp_path / out, SETTINGS)
+    if turned:
+        size = load_features(tmp_path / out, "a.jpg").image_size.tolist()
+    else:
+        import h5py
+
+        with h5py.File(tmp_path / out) as file:
+            size = file["a.jpg"]["image_size"][:].tolist()
+    shown = cv2.imread(str(tmp_path / "a.jpg"), 0).shape[::-1]
+    assert shown == (90, 140)
+    assert size == (list(shown) if turned else [140, 90])

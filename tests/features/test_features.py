@@ -1,5 +1,9 @@
 """Features in OpenCV's place: its scripts run, and find at least as many matches."""
 
+import copy
+import inspect
+import pickle
+
 import cv2
 import numpy as np
 import pytest
@@ -214,3 +218,43 @@ def test_more_right_matches_than_rootsift_on_real_photographs(shared):
 def test_an_image_that_was_not_read():
     with pytest.raises(ValueError, match="image: expected an array, got None"):
         mkdesc.Features().detectAndCompute(None)
+
+
+def test_a_number_is_how_many_keypoints(image):
+    """As in cv2.SIFT_create(2000)."""
+    assert len(mkdesc.Features(50).detect(image)) == 50
+    with pytest.raises(ValueError, match="detector: expected a name"):
+        mkdesc.Features(50, 60)
+    with pytest.raises(ValueError, match="max_keypoints: expected"):
+        mkdesc.Features(0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_keypoints": 77, "model": "compact", "output": "uint8"}, {"detector": "orb"}],
+)
+def test_copies_describe_alike(image, options):
+    features = mkdesc.Features(**options)
+    expected = features.detectAndCompute(image)[1]
+    pasted = eval(repr(features), {"Features": mkdesc.Features})
+    for twin in (pickle.loads(pickle.dumps(features)), copy.deepcopy(features), pasted):
+        np.testing.assert_array_equal(twin.detectAndCompute(image)[1], expected)
+        assert repr(twin) == repr(features)
+
+
+def test_detectors_of_ones_own_copy_but_do_not_pickle(image):
+    features = mkdesc.Features(cv2.SIFT_create(30))
+    twin = copy.deepcopy(features)
+    np.testing.assert_array_equal(
+        twin.detectAndCompute(image)[1], features.detectAndCompute(image)[1]
+    )
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(features)
+
+
+def test_replaced_arguments_are_all_that_changes(image):
+    features = mkdesc.Features(40, upright=True)
+    other = features.replace(max_keypoints=20)
+    assert repr(other) == "Features(max_keypoints=20, upright=True)"
+    assert list(features.get_params()) == list(inspect.signature(mkdesc.Features).parameters)
+    assert len(other.detect(image)) == 20

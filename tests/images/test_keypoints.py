@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.keypoints import detect_keypoints, make_detector
 
 
 @pytest.fixture
@@ -63,3 +63,11 @@ def test_bad_arguments_are_named(image):
         detect_keypoints(image, 0)
     with pytest.raises(ValueError, match=r"within \[0, 1\]"):
         detect_keypoints(image.astype(float))
+
+
+def test_detectors_that_this_opencv_lacks_are_named(monkeypatch):
+    monkeypatch.delattr(cv2, "ORB_create")
+    with pytest.raises(
+        ValueError, match=r"this OpenCV \(.*\) has no orb \(cv2.ORB_create\); it h"
+    ):
+        make_detector("orb")

@@ -1,14 +1,21 @@
 """A reconstruction of real photographs, small ones, against the true cameras."""
 
+import dataclasses
+import hashlib
 import itertools
 import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 
 import cv2
 import numpy as np
 import pytest
 
 from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import Mapping, reconstruct
+from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
 from mkdesc.sfm.report import Report
 
 pycolmap = pytest.importorskip("pycolmap")
@@ -52,7 +59,15 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     ]
     assert np.rad2deg(np.median(errors)) < 0.5
     assert (out / "sparse" / "0" / "points.ply").read_bytes().startswith(b"ply")
-    assert json.loads((out / "report.json").read_text())["points"] == report.points
+    written = json.loads((out / "report.json").read_text())
+    assert written["points"] == report.points
+    assert written["made_of"]["pairs"]["count"] == 15
+    log = (out / "colmap.log").read_text()
+    assert "Geometric verification" in log
+    assert "Registering image" in log
+    page = (out / "report.html").read_text()
+    assert "6 of 6 images registered" in page
+    assert page.count("Plotly.newPlot(") >= 5
 
     # A second run has nothing left to do; other settings are refused.
     steps.clear()
@@ -62,6 +77,91 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     assert (out / "sparse" / "0" / "points3D.bin").stat().st_mtime_ns == stamp
     with pytest.raises(ValueError, match=r"other settings \(ratio 0.95 instead of 0.8\)"):
         reconstruct(images, out, Mapping(HOW.settings, ratio=0.8))
+
+
+def digest(folder):
+    return hashlib.sha256((folder / "sparse/0/points3D.bin").read_bytes()).hexdigest()
+
+
+def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_path):
+    how = Mapping(HOW.settings, seed=3)
+    matched = match_images(images, tmp_path / "first", how)
+    assert matched.images == 6
+    assert not (tmp_path / "first" / "sparse").exists()
+    first = reconstruct(images, tmp_path / "first", how)
+    for number in range(3):
+        again = tmp_path / f"again{number}"
+        report = map_database(matched.database, images, again, how)
+        assert report.points == first.points
+        assert digest(again) == digest(tmp_path / "first")
+    # Without verified matches, matches are verified first.
+    with closing(sqlite3.connect(matched.database)) as base:
+        base.execute("DELETE FROM two_view_geometries")
+        base.commit()
+    assert map_database(matched.database, images, tmp_path / "last", how).points == first.points
+    assert digest(tmp_path / "last") == digest(tmp_path / "first")
+
+
+def test_databases_that_cannot_be_mapped(images, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gone\.db does not exist"):
+        map_database(tmp_path / "gone.db", images, tmp_path / "out")
+    with pycolmap.Database.open(tmp_path / "empty.db"):
+        pass
+    with pytest.raises(ValueError, match=r"empty\.db: no matches in this database"):
+        map_database(tmp_path / "empty.db", images, tmp_path / "out")
+    (tmp_path / "text.db").write_text("no database " * 1000)
+    with pytest.raises(ValueError, match=r"text\.db: not a COLMAP database"):
+        map_database(tmp_path / "text.db", images, tmp_path / "out")
+
+
+KILLED = """
+import os, signal, sys
+from mkdesc.features.folder import Settings
+from mkdesc.sfm.pipeline import Mapping, match_images
+def tell(what, done, total):
+    if what == "matching" and done == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+how = Mapping(Settings(max_keypoints=300, sensitive=True))
+match_images(sys.argv[1], sys.argv[2], how, progress=tell)
+"""
+
+
+def test_matching_goes_on_after_a_kill(images, tmp_path):
+    out = tmp_path / "out"
+    done = subprocess.run([sys.executable, "-c", KILLED, images, out])
+    assert done.returncode == -signal.SIGKILL
+    with closing(sqlite3.connect(out / "database.db")) as base:
+        base.execute("UPDATE matches SET rows = 0, data = NULL")  # to see that they stay
+        base.commit()
+        kept = {pair for (pair,) in base.execute("SELECT pair_id FROM matches")}
+    assert len(kept) == 7
+    steps = []
+    how = Mapping(Settings(max_keypoints=300, sensitive=True))
+    match_images(images, out, how, progress=lambda *step: steps.append(step))
+    assert [done for what, done, _ in steps if what == "matching"] == [*range(7, 16)]
+    with closing(sqlite3.connect(out / "database.db")) as base:
+        rows = dict(base.execute("SELECT pair_id, rows FROM matches"))
+    assert len(rows) == 15
+    assert {pair for pair, count in rows.items() if not count} == kept
+    whole = match_images(images, tmp_path / "whole", how)
+    with closing(sqlite3.connect(whole.database)) as base:
+        expected = dict(base.execute("SELECT pair_id, rows FROM matches"))
+    assert {pair: rows[pair] for pair in rows if pair not in kept} == {
+        pair: expected[pair] for pair in rows if pair not in kept
+    }
+
+
+def test_pairs_are_chosen(images, tmp_path, monkeypatch):
+    monkeypatch.setattr("mkdesc.sfm.pipeline.FEW", 4)
+    monkeypatch.setattr("mkdesc.retrieval.similar.neighbours_for", lambda images: 1)
+    how = Mapping(Settings(max_keypoints=300, sensitive=True))
+    counts = {}
+    for way in ("auto", "retrieved", "exhaustive", "sequential"):
+        found = match_images(images, tmp_path / way, how, way)
+        counts[way] = found.made_of["pairs"]
+    assert counts["auto"] == counts["retrieved"]
+    assert 5 <= counts["auto"]["count"] < counts["exhaustive"]["count"] == 15
+    assert counts["sequential"] == counts["exhaustive"]  # the ten that follow are all
 
 
 @pytest.fixture
@@ -126,11 +226,34 @@ def test_a_report_with_gaps_is_made_again():
     assert Report.from_dict(whole, {}) is None
 
 
-def test_scenes_that_have_nothing_in_common(noise, tmp_path):
-    with pytest.raises(ValueError, match="no model could be made"):
+def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
+    (noise / "broken.png").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"no two of 2 images have 15 matches that ag") as caught:
         reconstruct(noise, tmp_path / "out", HOW)
+    assert "of a.png and b.png: they may not overlap" in str(caught.value)
+    assert "broken.png" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "Failed to create any sparse model" in (tmp_path / "out" / "colmap.log").read_text()
+    assert capfd.readouterr().err == ""
     assert not (tmp_path / "out" / "sparse").exists()
     assert not list((tmp_path / "out").glob(".*"))
+    (noise / "broken.png").unlink()
     (noise / "b.png").unlink()
     with pytest.raises(ValueError, match="expected two usable images, got 1"):
         reconstruct(noise, tmp_path / "other", HOW)
+
+
+def test_guided_matching_finds_more(images, tmp_path):
+    """More verified matches, nothing matched twice, a model as precise."""
+    reports, counts = [], []
+    for guided in (False, True):
+        out = tmp_path / f"model-{guided}"
+        reports.append(reconstruct(images, out, dataclasses.replace(HOW, guided=guided)))
+        with pycolmap.Database.open(out / "database.db") as file:
+            _, found = file.read_two_view_geometries()
+            pairs = [geometry.inlier_matches for geometry in found]
+        assert all(len(np.unique(p[:, side])) == len(p) for p in pairs for side in (0, 1))
+        counts.append(sum(len(p) for p in pairs))
+    assert counts[1] > 1.02 * counts[0]
+    assert reports[1].registered == 6
+    assert reports[1].reprojection_error < 0.7

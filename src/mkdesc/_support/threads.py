@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from numbers import Integral
 from typing import TypeVar
 
-__all__ = ["available_threads", "checked_threads", "in_order"]
+__all__ = ["available_threads", "checked_threads", "in_order", "one_thread_each"]
 
 T = TypeVar("T")
 
@@ -54,3 +55,18 @@ def in_order(make: Callable[[int], T], count: int, threads: int) -> Generator[T,
         finally:  # whoever stops early need not wait for the rest
             for future in waiting:
                 future.cancel()
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Keep matrix products to the thread that asks for them: whoever calls has several.
+
+    Needs threadpoolctl; without it, it only takes longer.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        yield
+        return
+    with threadpool_limits(1, "blas"):
+        yield

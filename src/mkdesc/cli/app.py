@@ -16,12 +16,16 @@ from mkdesc.cli import (
     export,
     features,
     figures,
+    find,
+    groups,
+    index,
     info,
     inspect,
     learn,
     make_hpatches,
     match,
     models,
+    pairs,
     sfm,
 )
 
@@ -36,6 +40,10 @@ app = typer.Typer(
 )
 app.command("match")(match.command)
 app.command("features")(features.command)
+app.command("index")(index.command)
+app.command("find")(find.command)
+app.command("groups")(groups.command)
+app.command("pairs")(pairs.command)
 app.command("sfm")(sfm.command)
 app.command("describe")(describe.command)
 app.add_typer(learn.app, name="learn")

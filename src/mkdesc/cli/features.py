@@ -42,7 +42,12 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     device: Device = "cpu",
 ) -> None:
-    """Detect and describe; a second run goes on where the first one stopped."""
+    """Detect and describe; a second run goes on where the first one stopped.
+
+    Photographs are turned as their EXIF data say, as cv2.imread does, and keypoints lie on what
+    it shows; for hloc and COLMAP they lie on the file as stored, as those two read it. Exit code 1
+    if some could not be read; the others are done.
+    """
     from mkdesc.features.extraction import extract_to
     from mkdesc.features.folder import Settings
 
@@ -61,3 +66,5 @@ def command(
         console.print(f"left out: {reason}", soft_wrap=True)
     good = len(found.done) + len(found.kept)
     console.print(f"{output}: {good} of {good + len(found.bad)} images", soft_wrap=True)
+    if found.bad:
+        raise typer.Exit(1)

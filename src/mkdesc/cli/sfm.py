@@ -21,9 +21,13 @@ def command(
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Folder to write.")
     ],
     pairs: Annotated[
-        Path | None,
-        typer.Option(help="Text file, two names a line; default: every image with every other."),
-    ] = None,
+        str,
+        typer.Option(
+            metavar="HOW|FILE",
+            help="Which images to match: exhaustive, retrieved (look alike), sequential (video), "
+            "auto (all of up to 50, else retrieved), or a text file, two names a line.",
+        ),
+    ] = "auto",
     keypoints: Keypoints = 8192,
     detector: Detector = "sift",
     model: Model = DEFAULT_MODEL,
@@ -37,11 +41,33 @@ def command(
     refine_centres: Annotated[
         bool, typer.Option(help="Move principal points as far as the views determine them.")
     ] = True,
+    guided: Annotated[
+        bool, typer.Option("--guided", help="Match verified pairs once more, by their geometry.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="The same seed gives the same model, mapped by one thread."),
+    ] = None,
+    stop_after: Annotated[
+        str | None, typer.Option(metavar="matches", help="Write the database, and no model.")
+    ] = None,
+    database: Annotated[
+        Path | None,
+        typer.Option(help="Map this COLMAP database of matches; nothing is described."),
+    ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
 ) -> None:
-    """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped."""
+    """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped.
+
+    Photographs are read as their files store them, not turned by EXIF data: as COLMAP does.
+    """
     from mkdesc.features.folder import Settings
-    from mkdesc.sfm.pipeline import Mapping, reconstruct
+    from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
+
+    if stop_after not in (None, "matches"):
+        raise ValueError(f"--stop-after: expected matches, got {stop_after!r}")
+    if stop_after is not None and database is not None:
+        raise ValueError("--stop-after: expected not to be given with --database")
 
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
     how = Mapping(
@@ -50,9 +76,21 @@ def command(
         cameras=cameras,
         camera_model=camera_model,
         refine_centres=refine_centres,
+        guided=guided,
+        seed=seed,
     )
     with resumable(), told("items", keep=True) as tell:
-        report = reconstruct(images, output, how, pairs, tell, max_pixels)
+        if stop_after is not None:
+            matched = match_images(images, output, how, pairs, tell, max_pixels)
+        elif database is not None:
+            report = map_database(database, images, output, how, tell)
+        else:
+            report = reconstruct(images, output, how, pairs, tell, max_pixels)
+    if stop_after is not None:
+        for reason in matched.bad.values():
+            console.print(f"left out: {reason}", soft_wrap=True)
+        console.print(f"written: {matched.database}", soft_wrap=True)
+        return
     for line in report.lines():
         console.print(line, soft_wrap=True)
     console.print(f"written: {output}", soft_wrap=True)

@@ -5,6 +5,7 @@ COLMAP has (0.5, 0.5) at the centre of the first pixel; OpenCV, and all of this 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +25,9 @@ __all__ = [
 _CENTRE = 0.5
 
 
+@cache
 def pycolmap_module() -> Any:
-    """The pycolmap module, told to be quiet, or an ImportError that says how to get it."""
+    """The pycolmap module, told once to be quiet, or an ImportError that says how to get it."""
     try:
         import pycolmap
     except ImportError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +50,8 @@ def extract_to(
         then features wait in a folder beside it, ``<output>.parts``, where they stay if the
         work is interrupted and from where the next call takes them.
     settings
-        How to detect and describe; one output holds features of one kind only.
+        How to detect and describe; one output holds features of one kind only. Files of other
+        programs are made with ``as_stored``: that is how these read photographs.
     format
         One of :data:`FORMATS`; None: what the name of ``output`` says.
     progress
@@ -81,6 +83,8 @@ def extract_to(
     target = Path(output)
     kind = _checked_format(target, format)
     images = find_images(sources)
+    if kind != "npz":
+        how = replace(how, as_stored=True)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:
         return extract_features(some, folder, how, progress, max_pixels, n_threads, device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +53,8 @@ class Features:
     ----------
     detector
         ``"sift"``, ``"orb"``, ``"gftt"``, ... (see :data:`mkdesc.images.keypoints.DETECTORS`), or
-        an OpenCV detector with your own settings.
+        an OpenCV detector with your own settings. A number is taken for ``max_keypoints``:
+        ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.
     max_keypoints
         How many to keep, the strongest by response; None: all.
     model
@@ -79,6 +81,8 @@ class Features:
     >>> keypoints, descriptors = features.detectAndCompute(image, None)
     >>> len(keypoints), descriptors.shape, descriptors.dtype
     (20, (20, 128), dtype('float32'))
+    >>> Features(2000, upright=True)
+    Features(max_keypoints=2000, upright=True)
     """
 
     def __init__(
@@ -92,7 +96,23 @@ class Features:
         n_threads: int | None = None,
         device: str | None = None,
     ) -> None:
+        if isinstance(detector, (int, np.integer)) and not isinstance(detector, bool):
+            if max_keypoints is not None:
+                raise ValueError(
+                    f"detector: expected a name or an OpenCV detector, got {detector}"
+                )
+            detector, max_keypoints = "sift", int(detector)
         check_max_keypoints(max_keypoints)
+        self._given = {
+            "detector": detector,
+            "max_keypoints": max_keypoints,
+            "model": model,
+            "side": side,
+            "upright": upright,
+            "output": output,
+            "n_threads": n_threads,
+            "device": device,
+        }
         given = model if isinstance(model, MKD) else load_model(model)
         if side is None:
             side = side_for(detector, given)
@@ -110,6 +130,35 @@ class Features:
         self.upright = upright
         size = int(self.mkd.patch_size)
         self._dims = self.mkd.transform(np.empty((0, size, size), np.uint8)).shape[1]
+
+    def get_params(self) -> dict[str, Any]:
+        """The constructor's arguments, as they were given."""
+        return dict(self._given)
+
+    def replace(self, **changes: Any) -> Features:
+        """The same with other arguments: ``features.replace(n_threads=1)``."""
+        return Features(**{**self._given, **changes})
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(Features).parameters
+        shown = (
+            f"{name}={value!r}"
+            for name, value in self._given.items()
+            if value is not defaults[name].default and value != defaults[name].default
+        )
+        return f"Features({', '.join(shown)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # OpenCV's detectors cannot be taken along; one by its name is made again.
+        if not isinstance(self._given["detector"], str):
+            raise TypeError(
+                "Features with an OpenCV detector of one's own cannot be pickled, as OpenCV's "
+                "objects cannot; give the detector by its name"
+            )
+        return Features, tuple(self._given.values())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Features:
+        return Features(**self._given)  # a detector of one's own is shared
 
     def detect(self, image: ArrayLike, mask: ArrayLike | None = None) -> tuple[Any, ...]:
         """Keypoints (``cv2.KeyPoint``) of an image, the strongest first.

@@ -27,7 +27,9 @@ __all__ = [
     "ImageFeatures",
     "Settings",
     "check_settings",
+    "describe_image",
     "extract_features",
+    "features_path",
     "load_features",
     "refuse_foreign",
     "remove_features",
@@ -49,7 +51,7 @@ class ImageFeatures(NamedTuple):
     descriptors
         (N, D) float32, int8 or uint8.
     image_size
-        (2,) int64: width and height as the file stores them (EXIF turns nothing).
+        (2,) int64: width and height of the image that keypoints lie on.
     """
 
     keypoints: NDArray[np.float32]
@@ -63,7 +65,9 @@ class Settings:
     """All that features depend on, besides the image; as for :class:`mkdesc.Features`.
 
     ``sensitive`` asks for SIFT keypoints of a quarter of OpenCV's lowest contrast, placed
-    without its shift of a quarter of a pixel: what a reconstruction wants.
+    without its shift of a quarter of a pixel: what a reconstruction wants. ``as_stored`` leaves
+    photographs as their files store them, as COLMAP and hloc do; otherwise they are turned as
+    their EXIF data say, as ``cv2.imread`` does.
     """
 
     detector: str = "sift"
@@ -73,6 +77,7 @@ class Settings:
     upright: bool = False
     output: str = "float32"
     sensitive: bool = False
+    as_stored: bool = False
 
     def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
@@ -120,6 +125,7 @@ def check_settings(place: Path, found: str, expected: str) -> None:
     """Refuse to mix features that were made with different settings."""
     try:
         theirs, ours = json.loads(found), json.loads(expected)
+        theirs = {"as_stored": True, **theirs}  # before it was a setting
         differing = [key for key in ours if theirs.get(key) != ours[key]]
     except (ValueError, TypeError, AttributeError):
         raise ValueError(f"{place}: does not say how its features were made") from None
@@ -193,7 +199,8 @@ def extract_features(
             # Detectors are not meant for two threads at a time.
             if not hasattr(local, "features"):
                 local.features = how.make(n_threads=1, device=device)
-            found = _describe(local.features, read_gray(images[name], max_pixels, as_stored=True))
+            image = read_gray(images[name], max_pixels, as_stored=how.as_stored)
+            found = describe_image(local.features, image)
         except (ValueError, OSError) as error:
             return str(error)
         _save(features_path(target, name), found)
@@ -209,13 +216,24 @@ def extract_features(
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
-def _describe(features: Features, image: NDArray[np.uint8]) -> ImageFeatures:
-    keypoints, descriptors = features.detectAndCompute(image)
+def describe_image(
+    features: Features, image: NDArray[Any], mask: NDArray[np.uint8] | None = None
+) -> ImageFeatures:
+    """What is kept of an image.
+
+    Parameters
+    ----------
+    features
+        How to detect and describe.
+    image, mask
+        As for :meth:`mkdesc.Features.detect`.
+    """
+    keypoints, descriptors = features.detectAndCompute(image, mask)
     return ImageFeatures(
         points_from_keypoints(keypoints).astype(np.float32),
         np.array([keypoint.response for keypoint in keypoints], np.float32),
         descriptors,
-        np.array(image.shape[::-1], np.int64),
+        np.array(image.shape[1::-1], np.int64),
     )
 
 

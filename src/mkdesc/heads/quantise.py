@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["OUTPUTS", "as_uint8", "quantise", "to_int8"]
+__all__ = ["OUTPUTS", "as_uint8", "quantise", "to_int8", "unit_vectors"]
 
 #: Types of descriptors that can be asked for: unit vectors, or these rounded to bytes.
 OUTPUTS = ("float32", "int8", "uint8")
@@ -54,3 +54,17 @@ def as_uint8(descriptors: ArrayLike) -> NDArray[np.uint8]:
     """
     values = np.asarray(descriptors, np.float32) * np.float32(UINT8_SCALE)
     return np.rint(values + UINT8_ZERO).clip(0, 255).astype(np.uint8)
+
+
+def unit_vectors(descriptors: NDArray[Any]) -> NDArray[np.float32]:
+    """What :func:`quantise` was given, nearly; floats stay as they are.
+
+    >>> unit_vectors(as_uint8([[0.25, -0.125]])).tolist()
+    [[0.25, -0.125]]
+    """
+    values = np.asarray(descriptors, np.float32)
+    if descriptors.dtype == np.int8:
+        return values / np.float32(INT8_SCALE)
+    if descriptors.dtype == np.uint8:
+        return (values - UINT8_ZERO) / np.float32(UINT8_SCALE)
+    return values

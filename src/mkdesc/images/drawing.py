@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+from html import escape
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.images.reading import opencv
+from mkdesc.images.writing import encode_image
 
-__all__ = ["draw_matches"]
+__all__ = ["draw_matches", "svg_of_matches"]
 
 #: Lines drawn at most, and the pixels of the longer side of either image.
 LINES, LONGEST = 250, 1000
@@ -46,6 +51,79 @@ def draw_matches(
     (94, 102, 3)
     """
     cv2 = opencv()
+    layout = _layout(a, b, here, there)
+    canvas = layout.canvas.copy()
+    for start, end, colour in layout.lines:
+        cv2.line(canvas, _fine(start), _fine(end), colour, 1, cv2.LINE_AA, _BITS)
+    canvas = cv2.addWeighted(canvas, 0.65, layout.canvas, 0.35, 0)
+    for start, end, colour in layout.lines:
+        for place in (start, end):
+            cv2.circle(canvas, _fine(place), 3 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
+    # The default font is drawn of strokes and has ASCII only.
+    text = caption.encode("ascii", "replace").decode()
+    cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
+    picture: NDArray[np.uint8] = canvas
+    return picture
+
+
+def svg_of_matches(
+    a: NDArray[np.uint8],
+    b: NDArray[np.uint8],
+    here: ArrayLike,
+    there: ArrayLike,
+    caption: str = "",
+) -> str:
+    """The same picture as SVG: the images inside as JPEG, lines as lines.
+
+    Parameters
+    ----------
+    a, b, here, there, caption
+        As for :func:`draw_matches`.
+
+    Examples
+    --------
+    >>> blank = np.zeros((50, 60), np.uint8)
+    >>> svg_of_matches(blank, blank, [[1, 2]], [[3, 4]]).count("<line ")
+    1
+    """
+    layout = _layout(a, b, here, there)
+    height, width = layout.canvas.shape[:2]
+    photo = base64.b64encode(encode_image(".jpg", layout.canvas)).decode()
+    marks = []
+    for start, end, (blue, green, red) in layout.lines:
+        (x, y), (u, v) = start + 0.5, end + 0.5
+        colour = f"rgb({red},{green},{blue})"
+        marks.append(
+            f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{u:.1f}" y2="{v:.1f}" stroke="{colour}" '
+            'stroke-opacity="0.65"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
+            f'<circle cx="{u:.1f}" cy="{v:.1f}" r="3" fill="{colour}"/>'
+        )
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}">',
+            f'<image width="{width}" height="{height}" href="data:image/jpeg;base64,{photo}"/>',
+            *marks,
+            f'<text x="8" y="29" font-family="sans-serif" font-size="17" fill="#282828">'
+            f"{escape(caption)}</text>",
+            "</svg>",
+            "",
+        ]
+    )
+
+
+class _Layout(NamedTuple):
+    """Both images on white, and where lines go: start, end, colour (blue first)."""
+
+    canvas: NDArray[np.uint8]
+    lines: list[tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]]
+
+
+def _layout(
+    a: NDArray[np.uint8], b: NDArray[np.uint8], here: ArrayLike, there: ArrayLike
+) -> _Layout:
+    cv2 = opencv()
     scales = [min(1.0, LONGEST / max(image.shape)) for image in (a, b)]
     small = [
         cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
@@ -62,18 +140,7 @@ def draw_matches(
     ends = _placed(there, scales[1], shift)
     chosen = np.unique(np.linspace(0, len(starts) - 1, min(LINES, len(starts))).astype(int))
     colours = _colours(starts[chosen], small[0].shape)
-    lines = canvas.copy()
-    for start, end, colour in zip(starts[chosen], ends[chosen], colours, strict=True):
-        cv2.line(lines, _fine(start), _fine(end), colour, 1, cv2.LINE_AA, _BITS)
-    canvas = cv2.addWeighted(lines, 0.65, canvas, 0.35, 0)
-    for start, end, colour in zip(starts[chosen], ends[chosen], colours, strict=True):
-        for place in (start, end):
-            cv2.circle(canvas, _fine(place), 3 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
-    # The default font is drawn of strokes and has ASCII only.
-    text = caption.encode("ascii", "replace").decode()
-    cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
-    picture: NDArray[np.uint8] = canvas
-    return picture
+    return _Layout(canvas, list(zip(starts[chosen], ends[chosen], colours, strict=True)))
 
 
 #: Bits of a fraction of a pixel, for lines that do not snap to pixels.

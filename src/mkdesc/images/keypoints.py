@@ -40,10 +40,13 @@ def make_detector(name: str) -> Any:
     cv2 = opencv()
     factory = getattr(cv2, DETECTORS.get(name, ""), None)
     if factory is None:
-        known = [key for key, made in DETECTORS.items() if hasattr(cv2, made)]
-        raise ValueError(
-            f"detector: expected one of {', '.join(known)} or an OpenCV detector, got {name!r}"
-        )
+        known = ", ".join(key for key, made in DETECTORS.items() if hasattr(cv2, made))
+        if name in DETECTORS:
+            raise ValueError(
+                f"detector: this OpenCV ({cv2.__version__}) has no {name} "
+                f"(cv2.{DETECTORS[name]}); it has {known}"
+            )
+        raise ValueError(f"detector: expected one of {known} or an OpenCV detector, got {name!r}")
     return factory(nfeatures=100_000) if name == "orb" else factory()
 
 

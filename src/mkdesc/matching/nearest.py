@@ -90,20 +90,11 @@ def match_descriptors(
     matrix product per block; rows and columns of a block are searched in one pass. Bytes are
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """
-    here, there = np.asarray(a), np.asarray(b)
-    for name, array in (("a", here), ("b", there)):
-        as_descriptors(array, name=name)
-        if not array.shape[1]:
-            raise ValueError(f"{name}: expected at least one dimension, got {array.shape}")
-    if here.shape[1] != there.shape[1]:
-        raise ValueError(
-            f"a and b: expected the same dimensions, got {here.shape[1]} and {there.shape[1]}"
-        )
-    _refuse_other_kinds(here, there)
+    here, there = check_pair(a, b)
     check_limits(ratio, max_distance)
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
-    first, second, unit = _of_unit_size(here, there)
+    first, second, unit = of_unit_size(here, there)
     nearest, runner_up, backward = _search(first, second)
     rows = np.arange(len(first))
     keep = backward[nearest] == rows if mutual else np.ones(len(first), np.bool_)
@@ -117,6 +108,21 @@ def match_descriptors(
     if max_distance is not None:
         good &= distances <= max_distance
     return Matches(pairs[good], distances[good])
+
+
+def check_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Two sets of descriptors as arrays (N, D) and (M, D) that can be compared."""
+    here, there = np.asarray(a), np.asarray(b)
+    for name, array in (("a", here), ("b", there)):
+        as_descriptors(array, name=name)
+        if not array.shape[1]:
+            raise ValueError(f"{name}: expected at least one dimension, got {array.shape}")
+    if here.shape[1] != there.shape[1]:
+        raise ValueError(
+            f"a and b: expected the same dimensions, got {here.shape[1]} and {there.shape[1]}"
+        )
+    _refuse_other_kinds(here, there)
+    return here, there
 
 
 def check_limits(ratio: float | None, max_distance: float | None = None) -> None:
@@ -150,7 +156,7 @@ def _usual_length(x: NDArray[Any]) -> float | None:
     return float(np.median(lengths)) if len(lengths) >= FEW else None
 
 
-def _of_unit_size(
+def of_unit_size(
     a: NDArray[Any], b: NDArray[Any]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Two sets of vectors, moved and scaled alike to be of about unit size, and the unit.
@@ -189,16 +195,16 @@ def _search(
     index_r, index_c = np.zeros(len(a), np.int64), np.zeros(len(b), np.int32)
     for column in range(0, len(b), COLUMNS):
         here = slice(column, column + COLUMNS)
-        right = _augmented(b[here], swap=True)
+        right = augmented(b[here], swap=True)
         for row in range(0, len(a), ROWS):
             now = slice(row, row + ROWS)
-            scores = _augmented(a[now]) @ right.T
+            scores = augmented(a[now]) @ right.T
             found_r = best_r[now], second_r[now], index_r[now]
             take(scores, row, column, *found_r, best_c[here], index_c[here])
     return index_r, second_r, index_c
 
 
-def _augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:
+def augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:
     """Two more columns, so that a product of such rows is minus half a squared distance."""
     extra = np.ones((len(x), 2), np.float32)
     extra[:, 1 - swap] = -0.5 * np.einsum("ij,ij->i", x, x)

@@ -1,4 +1,4 @@
 """From features of photographs to matches, cameras and points (needs pycolmap).
 
-May use: _support, images, datasets, matching, features.
+May use: _support, images, datasets, matching, features, retrieval.
 """

@@ -28,8 +28,12 @@ PARTS = 4
 Centres = dict[int, NDArray[np.float64]]
 
 
-def refine_centres(model: Any) -> None:
-    """Move the principal points of a ``pycolmap.Reconstruction``, and all else with them."""
+def refine_centres(model: Any, seed: int | None = None) -> None:
+    """Move the principal points of a ``pycolmap.Reconstruction``, and all else with them.
+
+    With a seed by one thread: sums of several differ by rounding.
+    """
+    one = seed is not None
     images = Counter(image.camera_id for image in model.images.values() if image.has_pose)
     shared = [camera for camera, count in images.items() if count >= IMAGES]
     if not shared:
@@ -40,8 +44,8 @@ def refine_centres(model: Any) -> None:
         for point in list(sample.points3D):
             if point % PARTS == part:
                 sample.delete_point3D(point)
-        samples.append(_adjusted(sample, shared))
-    found = _adjusted(pycolmap_module().Reconstruction(model), shared)
+        samples.append(_adjusted(sample, shared, one))
+    found = _adjusted(pycolmap_module().Reconstruction(model), shared, one)
     for camera in shared:
         tried = np.array([sample[camera] for sample in samples])
         error = (PARTS - 1) / PARTS * ((tried - tried.mean(axis=0)) ** 2).sum(axis=0)
@@ -50,25 +54,27 @@ def refine_centres(model: Any) -> None:
         middle = np.array([target.principal_point_x, target.principal_point_y])
         centre = middle + prior / (prior + error) * (found[camera] - middle)
         target.principal_point_x, target.principal_point_y = centre
-    _adjust(model, centres=False)
+    _adjust(model, centres=False, one=one)
     model.update_point_3d_errors()
 
 
-def _adjusted(model: Any, cameras: list[int]) -> Centres:
+def _adjusted(model: Any, cameras: list[int], one: bool) -> Centres:
     """Principal points (2,) of cameras after adjusting all parameters of a model."""
-    _adjust(model, centres=True)
+    _adjust(model, centres=True, one=one)
     found = {camera: model.cameras[camera] for camera in cameras}
     return {
         camera: np.array([c.principal_point_x, c.principal_point_y]) for camera, c in found.items()
     }
 
 
-def _adjust(model: Any, centres: bool) -> None:
+def _adjust(model: Any, centres: bool, one: bool) -> None:
     """Bundle adjustment without a word, which pycolmap.bundle_adjustment does not offer."""
     pycolmap = pycolmap_module()
     options = pycolmap.BundleAdjustmentOptions()
     options.refine_principal_point = centres
     options.print_summary = False
+    if one:
+        options.ceres.solver_options.num_threads = 1
     config = pycolmap.BundleAdjustmentConfig()
     for image in model.reg_image_ids():
         config.add_image(image)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.progress import Progress, nobody
@@ -18,15 +18,28 @@ from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
-from mkdesc.matching.nearest import check_limits, match_descriptors
-from mkdesc.sfm.centres import refine_centres
-from mkdesc.sfm.pairs import AT_HAND, all_pairs, read_pairs
+from mkdesc.matching.nearest import check_limits
+from mkdesc.retrieval.pairs import AT_HAND, Pair, all_pairs, read_pairs, sequential_pairs
+from mkdesc.retrieval.similar import retrieved_pairs
+from mkdesc.sfm.guided import guide_pairs
+from mkdesc.sfm.log import LOG, colmap_log
+from mkdesc.sfm.mapping import SPARSE, map_images, verify_pairs, why_no_model
+from mkdesc.sfm.matching import match_pairs
+from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.report import Report, make_report, read_report
 
-__all__ = ["Mapping", "reconstruct"]
+__all__ = ["PAIRS", "Mapping", "Matched", "map_database", "match_images", "reconstruct"]
 
+#: Ways to choose pairs, besides a file of them.
+PAIRS = ("auto", "exhaustive", "sequential", "retrieved")
+#: Images that are all matched with each other if nothing else is said.
+FEW = 50
 #: Names inside the folder of a reconstruction.
-FEATURES, DATABASE, SPARSE, REPORT = "features", "database.db", "sparse", "report.json"
+FEATURES, DATABASE, REPORT = "features", "database.db", "report.json"
+
+
+#: Settings that are written elsewhere, or matches do not depend on.
+_OTHERS = ("settings", "refine_centres", "seed")
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,10 @@ class Mapping:
     refine_centres
         Whether to move principal points (:mod:`mkdesc.sfm.centres`) or leave them in the middle.
     seed
-        The same seed gives the same model on the same machine.
+        The same seed gives the same model on the same machine, mapped by one thread; None: all
+        threads are used, and models may differ a little from run to run.
+    guided
+        Whether to match verified pairs once more, guided by their geometry.
     """
 
     settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
@@ -56,19 +72,41 @@ class Mapping:
     cameras: str = "auto"
     camera_model: str = "SIMPLE_RADIAL"
     refine_centres: bool = True
-    seed: int = 0
+    seed: int | None = None
+    guided: bool = False
 
     def to_json(self) -> str:
         """As text: what matches in a database depend on."""
-        own = {key: value for key, value in asdict(self).items() if key != "settings"}
+        own = {key: value for key, value in asdict(self).items() if key not in _OTHERS}
         return json.dumps({**json.loads(self.settings.to_json()), **own}, indent=1)
+
+
+class Matched(NamedTuple):
+    """A database of verified matches.
+
+    Attributes
+    ----------
+    database
+        COLMAP's file.
+    images
+        How many of them are in it.
+    bad
+        Images that were left out, and why.
+    made_of
+        Settings, and the number and a digest of the pairs: what the matches depend on.
+    """
+
+    database: Path
+    images: int
+    bad: dict[str, str]
+    made_of: dict[str, Any]
 
 
 def reconstruct(
     images: str | Path,
     output: str | Path,
     how: Mapping | None = None,
-    pairs: str | Path | None = None,
+    pairs: str | Path = "auto",
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> Report:
@@ -80,12 +118,15 @@ def reconstruct(
         Folder of photographs (those of folders in it too).
     output
         Folder to write: ``features/``, ``database.db``, ``sparse/<n>/`` (COLMAP's binary files
-        and ``points.ply``, the largest model as 0), and ``report.json``.
+        and ``points.ply``, the largest model as 0), ``report.json``, ``report.html`` (if plotly
+        is there) and ``colmap.log``.
     how
         All settings.
     pairs
-        Text file of pairs of names to match; None: every image with every other. Pairs of
-        images that turn out not to be usable are left out.
+        Which images are matched. ``"exhaustive"``: all. ``"retrieved"``: those that look alike.
+        ``"sequential"``: those that follow each other. ``"auto"``: all of up to 50, otherwise
+        retrieved ones. Anything else: a text file of pairs of names; those of images that turn
+        out not to be usable are left out.
     progress
         Told of every step and how far it is.
     max_pixels
@@ -94,130 +135,169 @@ def reconstruct(
     Returns
     -------
     Report
-        ValueError if no model came out.
+        ValueError, which says why, if no model came out.
     """
     how = how or Mapping()
     tell = progress or nobody
-    pycolmap = pycolmap_module()
+    target = Path(output)
+    before = read_report(target / REPORT)
+    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels)
+    if before is not None and (target / SPARSE).is_dir():
+        earlier = Report.from_dict(before, matched.made_of)
+        if earlier is not None:
+            return earlier
+    _match(target, wanted, how, tell)
+    return _mapped(matched, Path(images), target, how, tell)
+
+
+def match_images(
+    images: str | Path,
+    output: str | Path,
+    how: Mapping | None = None,
+    pairs: str | Path = "auto",
+    progress: Progress | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> Matched:
+    """The first half of :func:`reconstruct`: ``features/`` and ``database.db``."""
+    how = how or Mapping()
+    tell = progress or nobody
+    target = Path(output)
+    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels)
+    _match(target, wanted, how, tell)
+    return matched
+
+
+def _prepared(
+    images: str | Path,
+    target: Path,
+    how: Mapping,
+    pairs: str | Path,
+    tell: Progress,
+    max_pixels: int,
+) -> tuple[Matched, list[Pair]]:
+    """Describe the images, choose the pairs, and begin the database."""
+    pycolmap_module()  # said before the work if it is not there
+    how = replace(how, settings=replace(how.settings, as_stored=True))  # as COLMAP reads them
     check_limits(how.ratio, how.max_distance)
     database.check_cameras(how.cameras, how.camera_model)
     found = find_images([images])
-    listed = None if pairs is None else read_pairs(pairs, found)
+    listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
     settings = how.to_json()
-    target = Path(output)
-    base, finished = target / DATABASE, target / REPORT
+    base = target / DATABASE
     stored = database.stored_names(base, settings)
-    before = read_report(finished)
-    if (target / SPARSE).exists() and before is None and not base.exists():
+    if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
-
-    extracted = extract_features(
-        found,
-        target / FEATURES,
-        how.settings,
-        tell,
-        max_pixels,
-    )
+    extracted = extract_features(found, target / FEATURES, how.settings, tell, max_pixels)
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
         reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
         raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
     if listed is None:
-        wanted = list(all_pairs(usable))
+        wanted = _chosen(str(pairs), usable, target / FEATURES, tell)
     else:
         wanted = [pair for pair in listed if extracted.bad.keys().isdisjoint(pair)]
         if not wanted:
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
-
     new = set(usable) - stored
     if new:
         database.add_features(
             base, target / FEATURES, new, settings, Path(images), how.cameras, how.camera_model
         )
-    made_of = {"settings": json.loads(settings), "pairs": [list(pair) for pair in wanted]}
-    if before is not None and (target / SPARSE).is_dir():
-        earlier = Report.from_dict(before, made_of)
-        if earlier is not None:
-            return earlier
-    pycolmap.set_random_seed(how.seed)
-    _match(base, target / FEATURES, wanted, how, tell)
-    tell("verifying", 0, 0)
-    verification = pycolmap.TwoViewGeometryOptions()
-    verification.ransac.random_seed = how.seed
-    pycolmap.geometric_verification(base, two_view_geometry_options=verification)
-    tell("verifying", 1, 1)
-    models = _map(base, Path(images), target, how, tell, len(usable))
-    report = make_report(models, base, len(usable), extracted.bad)
-    with atomic_path(finished) as partial:
-        partial.write_text(json.dumps(report.to_dict(made_of), indent=1))
+    own = {"refine_centres": how.refine_centres, "seed": how.seed}
+    made_of = {"settings": {**json.loads(settings), **own}, "pairs": _digest(wanted)}
+    return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def _match(target: Path, wanted: list[Pair], how: Mapping, tell: Progress) -> None:
+    base = target / DATABASE
+    with colmap_log(target):
+        match_pairs(base, target / FEATURES, wanted, how.ratio, how.max_distance, tell)
+        verify_pairs(base, how.seed, tell)
+        if how.guided:
+            kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
+            guide_pairs(base, wanted, kept, how.ratio, tell)
+            verify_pairs(base, how.seed, tell)
+
+
+def map_database(
+    existing: str | Path,
+    images: str | Path,
+    output: str | Path,
+    how: Mapping | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """The second half of :func:`reconstruct`, for a database of anybody's.
+
+    Parameters
+    ----------
+    existing
+        COLMAP's database: images, keypoints and matches. It is copied, not changed.
+    images
+        Folder of the photographs.
+    output
+        As for :func:`reconstruct`; without ``features/``.
+    how
+        ``refine_centres`` and ``seed`` matter.
+    progress
+        Told of every step and how far it is.
+    """
+    how = how or Mapping()
+    tell = progress or nobody
+    pycolmap = pycolmap_module()
+    target = Path(output)
+    read_report(target / REPORT)  # refuses what is not ours
+    if (target / SPARSE).exists() and not (target / REPORT).exists():
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
+    base = target / DATABASE
+    if not Path(existing).is_file():
+        raise FileNotFoundError(f"{existing} does not exist")
+    target.mkdir(parents=True, exist_ok=True)
+    if not (base.exists() and base.samefile(existing)):
+        with atomic_path(base) as partial:
+            shutil.copyfile(existing, partial)
+    with colmap_log(target):
+        try:
+            with pycolmap.Database.open(base) as file:
+                count = (file.num_images(), file.num_matched_image_pairs())
+                verified = file.num_verified_image_pairs()
+        except Exception as error:  # pycolmap raises whatever sqlite does
+            base.unlink()
+            raise ValueError(f"{existing}: not a COLMAP database ({error})") from None
+        if not count[1] and not verified:
+            raise ValueError(f"{existing}: no matches in this database")
+        if not verified:
+            verify_pairs(base, how.seed, tell)
+    digest = hashlib.sha256(base.read_bytes()).hexdigest()
+    matched = Matched(base, count[0], {}, {"database": digest})
+    return _mapped(matched, Path(images), target, how, tell)
+
+
+def _mapped(matched: Matched, images: Path, target: Path, how: Mapping, tell: Progress) -> Report:
+    """Map what is matched, and write the reports."""
+    with colmap_log(target):
+        models = map_images(matched.database, images, target, how.seed, how.refine_centres, tell)
+    if not models:
+        bad = "".join(f"; left out: {reason}" for reason in matched.bad.values())
+        raise ValueError(f"{images}: {why_no_model(matched.database, target / LOG)}{bad}")
+    report = make_report(models, matched.database, matched.images, matched.bad)
+    write_page(target / PAGE, report, models, matched.database)
+    with atomic_path(target / REPORT) as partial:
+        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1))
     return report
 
 
-def _match(
-    base: Path, features: Path, wanted: Iterable[tuple[str, str]], how: Mapping, tell: Progress
-) -> None:
-    """Write the matches of all wanted pairs that have none yet."""
-    pycolmap = pycolmap_module()
-
-    @lru_cache(AT_HAND)
-    def descriptors(name: str) -> Any:
-        return load_features(features, name).descriptors
-
-    pairs = list(wanted)
-    with pycolmap.Database.open(base) as file:
-        ids = {image.name: image.image_id for image in file.read_all_images()}
-        for done, (a, b) in enumerate(pairs, 1):
-            if not file.exists_matches(ids[a], ids[b]):
-                matches = match_descriptors(
-                    descriptors(a),
-                    descriptors(b),
-                    ratio=how.ratio,
-                    max_distance=how.max_distance,
-                )
-                file.write_matches(ids[a], ids[b], matches.pairs.astype("uint32"))
-            tell("matching", done, len(pairs))
+def _chosen(way: str, names: Sequence[str], features: Path, tell: Progress) -> list[Pair]:
+    """The pairs to match."""
+    if way == "auto":
+        way = "exhaustive" if len(names) <= FEW else "retrieved"
+    if way == "exhaustive":
+        return list(all_pairs(names))
+    if way == "sequential":
+        return sequential_pairs(names)
+    return retrieved_pairs(features, names, progress=tell)
 
 
-def _map(
-    base: Path, images: Path, target: Path, how: Mapping, tell: Progress, count: int
-) -> dict[int, Any]:
-    """COLMAP's incremental mapping; replaces the models of an earlier run as a whole."""
-    pycolmap = pycolmap_module()
-    options = pycolmap.IncrementalPipelineOptions()
-    # COLMAP's own limits are for thousands of photographs; small sets lose by them.
-    options.min_model_size = 3
-    options.triangulation.ignore_two_view_tracks = False
-    options.random_seed = how.seed
-    work = target / f".{SPARSE}.{os.getpid()}"
-    work.mkdir()
-    seen = 0
-
-    def more(images: int) -> None:
-        nonlocal seen
-        seen += images
-        tell("mapping", min(seen, count), count)
-
-    try:
-        models = pycolmap.incremental_mapping(
-            base,
-            images,
-            work,
-            options,
-            initial_image_pair_callback=lambda: more(2),
-            next_image_callback=lambda: more(1),
-        )
-        if not models:
-            raise ValueError(
-                f"{images}: no model could be made; too few matches agree (see {base})"
-            )
-        for number, model in models.items():
-            if how.refine_centres:
-                refine_centres(model)
-            model.write_binary(work / str(number))
-            model.export_PLY(work / str(number) / "points.ply")
-        if (target / SPARSE).exists():
-            shutil.rmtree(target / SPARSE)
-        work.rename(target / SPARSE)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return dict(models)
+def _digest(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """What a report says of pairs: thousands of photographs have millions."""
+    text = "\n".join(f"{a}\t{b}" for a, b in sorted(pairs))
+    return {"count": len(pairs), "sha256": hashlib.sha256(text.encode()).hexdigest()}

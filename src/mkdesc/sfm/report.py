@@ -30,6 +30,8 @@ class Report:
         How far, in pixels, points are from where they are seen, on average.
     models
         Number of models: parts of the scene that were not connected.
+    sizes
+        Images of each, the largest first.
     matched_pairs, verified_pairs, matches, inliers
         Pairs of images with matches, and with verified ones; how many of either.
     bad
@@ -48,6 +50,7 @@ class Report:
     matches: int
     inliers: int
     bad: dict[str, str] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)
 
     def to_dict(self, made_of: dict[str, Any]) -> dict[str, Any]:
         """All of it, the version that made it and what it was made of, for JSON."""
@@ -65,13 +68,18 @@ class Report:
         """As text."""
         return [
             f"{self.registered} of {self.images} images registered"
-            + (f" (the largest of {self.models} models)" if self.models > 1 else ""),
+            + (f" (the largest of {self.models} models: {_some(self.sizes)})" * (self.models > 1)),
             f"{self.points:,} points, mean track length {self.track_length:.2f}, mean "
             f"reprojection error {self.reprojection_error:.2f} px",
             f"{self.matches:,} matches of {self.matched_pairs} pairs; {self.inliers:,} of "
             f"{self.verified_pairs} pairs verified",
             *(f"left out: {reason}" for reason in self.bad.values()),
         ]
+
+
+def _some(numbers: list[int]) -> str:
+    """The first ten of some numbers as text."""
+    return ", ".join(map(str, numbers[:10])) + (" ..." if len(numbers) > 10 else "")
 
 
 def read_report(path: Path) -> dict[str, Any] | None:
@@ -121,4 +129,5 @@ def make_report(
         models=len(models),
         **counts,
         bad=bad,
+        sizes=sorted((model.num_reg_images() for model in models.values()), reverse=True),
     )

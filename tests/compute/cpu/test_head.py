@@ -3,14 +3,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mkdesc.compute.cpu.backend import _compile_head
+from mkdesc.compute.cpu.backend import compile_head
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 
 
 def through(head, raw):
     out = np.full((len(raw), head.dims_out), np.nan, np.float32)
-    _compile_head()(raw, make_stages(head), out)
+    compile_head()(raw, make_stages(head), out)
     return out
 
 

@@ -12,7 +12,7 @@ from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.features.stores import hloc
 from mkdesc.images.listing import find_images
-from mkdesc.sfm.pairs import all_pairs, read_pairs
+from mkdesc.matching.nearest import match_descriptors
 
 SETTINGS = Settings(max_keypoints=25)
 
@@ -81,28 +81,35 @@ def test_colmaps_database(described):
         database.stored_names(described / "other.db", made)
 
 
+@pytest.mark.parametrize("output", ["float32", "uint8"])
+def test_colmaps_matcher_matches_our_descriptors(shared, tmp_path, output):
+    """Its pairs are those of our matcher under the same tests, but for what bytes round."""
+    pycolmap = pytest.importorskip("pycolmap")
+    folder = shared / "data" / "multiview" / "fountain-P11" / "images"
+    names = ["0004.jpg", "0005.jpg"]
+    (tmp_path / "in").mkdir()
+    for name in names:
+        image = cv2.imread(str(folder / name), 0)
+        cv2.imwrite(str(tmp_path / "in" / name), cv2.resize(image, None, fx=0.5, fy=0.5))
+    settings = Settings(max_keypoints=800, output=output)
+    extract_features(find_images([tmp_path / "in"]), tmp_path / "features", settings)
+    base = tmp_path / "d.db"
+    made = settings.to_json()
+    database.add_features(base, tmp_path / "features", names, made, tmp_path / "in")
+    options = pycolmap.FeatureMatchingOptions(use_gpu=False)
+    pycolmap.match_exhaustive(base, options, device=pycolmap.Device.cpu)
+    with pycolmap.Database.open(base) as file:
+        ids = [file.read_image_with_name(name).image_id for name in names]
+        lengths = np.linalg.norm(np.float64(file.read_descriptors(ids[0]).data), axis=1)
+        theirs = {tuple(pair) for pair in np.array(file.read_matches(*ids)).tolist()}
+        assert file.num_verified_image_pairs() == 1
+    assert (abs(lengths - 512) < 30).all()
+    here, there = (load_features(tmp_path / "features", name).descriptors for name in names)
+    ours = {tuple(pair) for pair in match_descriptors(here, there, ratio=0.8).pairs.tolist()}
+    assert len(ours) > 150
+    assert len(ours & theirs) > 0.9 * len(ours | theirs)
+
+
 def test_colmap_wants_one_folder():
     with pytest.raises(ValueError, match=r"COLMAP expects all images below one folder"):
         database.common_folder({"a.png": Path("x/a.png"), "b.png": Path("y/b.png")})
-
-
-def test_all_pairs_come_once_and_in_reach():
-    names = [f"{i:03d}" for i in range(150)]
-    pairs = list(all_pairs(names))
-    assert len(pairs) == len(set(pairs)) == 150 * 149 // 2
-    assert all(a < b for a, b in pairs)
-
-
-def test_pairs_from_a_file(tmp_path):
-    file = tmp_path / "pairs.txt"
-    file.write_text("# comment\nb.jpg a.jpg\n\na.jpg b.jpg\na.jpg c.jpg\nc.jpg c.jpg\n")
-    expected = [("a.jpg", "b.jpg"), ("a.jpg", "c.jpg")]
-    assert read_pairs(file, {"a.jpg", "b.jpg", "c.jpg"}) == expected
-    for text, message in (
-        ("a.jpg d.jpg", r"line 1: no image 'd\.jpg'"),
-        ("a.jpg", "line 1: expected two names"),
-        ("\n", "no pairs"),
-    ):
-        file.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            read_pairs(file, {"a.jpg", "b.jpg"})

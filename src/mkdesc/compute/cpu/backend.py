@@ -45,7 +45,7 @@ def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[.
 
 
 @once
-def _compile_head() -> Callable[..., None]:
+def compile_head() -> Callable[..., None]:
     from mkdesc.compute.cpu.head_numba import apply_block
 
     stages = make_stages(Head((Affine(np.eye(1, dtype=np.float32)), L2())))  # of the type of all
@@ -105,7 +105,7 @@ def describe(
         if bad >= 0:
             raise nonfinite_error(first + start + bad)
         if head is not None:
-            _compile_head()(raw, make_stages(head), final)
+            compile_head()(raw, make_stages(head), final)
 
     starts = range(0, len(patches), BLOCK)
     if n_threads == 1 or len(starts) < 2:

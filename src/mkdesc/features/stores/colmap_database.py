@@ -1,7 +1,8 @@
 """Features and matches in a COLMAP database.
 
-COLMAP's own matcher is not used: it wants unsigned descriptors and compares dot products. What
-works is to write keypoints and matches and to let COLMAP verify these.
+COLMAP has descriptors of 128 unsigned bytes of length 512, and compares angles. Ours have signs:
+the same number is added to all, so that distances stay and angles are those of vectors that all
+lean to one side, smaller but in the same order. COLMAP's matchers work on these.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +20,20 @@ from numpy.typing import NDArray
 from mkdesc._support.files import atomic_path
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures, check_settings, load_features
+from mkdesc.heads.quantise import unit_vectors
 
 __all__ = [
     "CAMERAS",
     "add_features",
     "check_cameras",
+    "colmap_descriptors",
     "common_folder",
     "stored_names",
 ]
 
+#: Of COLMAP's descriptors: numbers and length; and what is added to ours, three times the
+#: standard deviation of their numbers.
+DIMS, LENGTH, LEAN = 128, 512, 0.25
 #: Which images share a camera, by COLMAP's names.
 CAMERAS = {
     "auto": "AUTO",
@@ -94,7 +101,7 @@ def add_features(
     cameras: str = "auto",
     camera_model: str = "SIMPLE_RADIAL",
 ) -> None:
-    """Add images and the keypoints of their features to a database, or make it.
+    """Add images, their keypoints and descriptors (if of 128 numbers) to a database, or make it.
 
     Parameters
     ----------
@@ -138,6 +145,11 @@ def add_features(
                         f"its features are of {found.image_size[0]} x {found.image_size[1]} px"
                     )
                 base.write_keypoints(known[name].image_id, colmap_keypoints(found))
+                if found.descriptors.shape[1] == DIMS:
+                    kind = pycolmap.FeatureExtractorType.SIFT
+                    data = colmap_descriptors(found.descriptors)
+                    described = pycolmap.FeatureDescriptors(kind, data)
+                    base.write_descriptors(known[name].image_id, described)
         with closing(sqlite3.connect(partial)) as base:
             base.execute("CREATE TABLE IF NOT EXISTS mkdesc (settings TEXT)")
             base.execute("DELETE FROM mkdesc")
@@ -159,3 +171,24 @@ def colmap_keypoints(found: ImageFeatures) -> NDArray[np.float32]:
     """Keypoints (N, 4) as COLMAP has them: x, y, scale, orientation in radians."""
     xy, sigma, angle = np.split(found.keypoints, [2, 3], axis=1)
     return np.hstack([to_colmap_pixels(xy), sigma, np.deg2rad(angle)]).astype(np.float32)
+
+
+def colmap_descriptors(descriptors: NDArray[Any]) -> NDArray[np.uint8]:
+    """Descriptors (N, 128) as COLMAP has them: unsigned bytes, of length 512 to a few per cent.
+
+    From each its mean is taken, so that all lean as far to one side, and a quarter added.
+
+    Parameters
+    ----------
+    descriptors
+        Unit vectors, or bytes of them.
+
+    Examples
+    --------
+    >>> colmap_descriptors(np.zeros((1, 128), np.float32))[0, :3]
+    array([43, 43, 43], dtype=uint8)
+    """
+    unit = unit_vectors(descriptors)
+    level = unit - unit.mean(axis=1, keepdims=True)
+    scale = LENGTH / np.sqrt(1 + DIMS * LEAN**2)
+    return np.rint((level + LEAN) * scale).clip(0, 255).astype(np.uint8)

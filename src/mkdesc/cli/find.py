@@ -1,0 +1,74 @@
+"""``mkdesc find``: the photographs of an index that show what another one shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc._support.files import atomic_path
+from mkdesc.cli.options import MaxPixels
+from mkdesc.images.reading import MAX_PIXELS
+
+__all__ = ["command"]
+
+_PICTURES = (".png", ".jpg", ".jpeg")
+
+
+def command(
+    query: Annotated[Path, typer.Argument(help="A photograph.")],
+    index: Annotated[Path, typer.Argument(help="What mkdesc index wrote.")],
+    k: Annotated[int, typer.Option("-k", metavar="N", help="How many to find.")] = 10,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Match the best ones, and count what agrees.")
+    ] = False,
+    candidates: Annotated[
+        int, typer.Option(metavar="N", help="How many to verify, at least -k.")
+    ] = 50,
+    box: Annotated[
+        str | None,
+        typer.Option(metavar="X0,Y0,X1,Y1", help="Look for this part of the query alone."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="SHEET.jpg", help="Contact sheet to write; draws matches."
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Where the indexed photographs are, if they were moved since."),
+    ] = None,
+    max_pixels: MaxPixels = MAX_PIXELS,
+) -> None:
+    """Find photographs that show the same, the most similar first."""
+    from mkdesc.images.writing import encode_image
+    from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.sheet import contact_sheet
+
+    if output is not None and output.suffix.lower() not in _PICTURES:
+        expected = ", ".join(_PICTURES)
+        raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
+    part = None if box is None else _as_box(box)
+    opened = Index(index)
+    count = max(k, candidates) if verify else 0
+    found = opened.find(query, k, count, part, max_pixels)
+    width = max((len(one.name) for one in found), default=0)
+    for rank, one in enumerate(found, 1):
+        seen = f"  {one.inliers:>5} matches agree" if verify else ""
+        print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
+    if output is not None:
+        files = {one.name: opened.image_path(one.name, images) for one in found}
+        sheet = contact_sheet(query, found, files, part, max_pixels)
+        with atomic_path(output) as partial:
+            partial.write_bytes(encode_image(output.suffix.lower(), sheet))
+        print(f"written: {output}")
+
+
+def _as_box(text: str) -> tuple[float, float, float, float]:
+    try:
+        left, top, right, bottom = (float(side) for side in text.split(","))
+    except ValueError:
+        raise ValueError(f"--box: expected four numbers X0,Y0,X1,Y1, got {text!r}") from None
+    return left, top, right, bottom

@@ -1,0 +1,56 @@
+"""``mkdesc groups``: the places that the photographs of an index show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.progress import resumable, told
+
+__all__ = ["command"]
+
+
+def command(
+    index: Annotated[Path, typer.Argument(help="What mkdesc index wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PLACES",
+            help="Folder to make, with a folder per place and a link to each photograph.",
+        ),
+    ] = None,
+    least: Annotated[
+        int, typer.Option(metavar="N", help="Leave out places of fewer photographs.")
+    ] = 2,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", metavar="N", help="With how many others each is matched, on average."),
+    ] = None,
+) -> None:
+    """Group photographs by the place they show."""
+    from mkdesc._support.files import atomic_folder
+    from mkdesc.retrieval.groups import find_groups
+    from mkdesc.retrieval.index import Index
+
+    if output is not None and output.exists():
+        raise ValueError(f"--output: expected a folder that does not exist yet, got {output}")
+    opened = Index(index)
+    with resumable(), told("items") as tell:
+        groups = find_groups(opened, k, tell)
+    shown = [names for names in groups if len(names) >= least]
+    for number, names in enumerate(shown, 1):
+        print(f"{number:>3}  {len(names):>3} photographs: {', '.join(names)}")
+    alone = sum(len(names) for names in groups if len(names) < least)
+    print(f"{len(shown)} places; {alone} photographs are of none of them")
+    if output is not None:
+        with atomic_folder(output) as partial:
+            for number, names in enumerate(shown, 1):
+                for name in names:
+                    link = partial / f"{number:03d}" / name
+                    link.parent.mkdir(parents=True, exist_ok=True)
+                    link.symlink_to(opened.image_path(name).resolve())
+        print(f"written: {output}")

@@ -1,0 +1,42 @@
+"""``mkdesc index``: photographs to an index in which they can be looked up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.progress import console, resumable, told
+from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.images.reading import MAX_PIXELS
+
+__all__ = ["command"]
+
+
+def command(
+    images: Annotated[list[Path], typer.Argument(help="Photographs, or folders of them.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder to write or update.")
+    ],
+    keypoints: Keypoints = 1000,
+    detector: Detector = "sift",
+    model: Model = DEFAULT_MODEL,
+    side: Side = None,
+    upright: Upright = False,
+    max_pixels: MaxPixels = MAX_PIXELS,
+) -> None:
+    """Index photographs; again, only what is new, changed or gone takes time."""
+    from mkdesc.features.folder import Settings
+    from mkdesc.retrieval.index import Index
+
+    settings = Settings(detector, keypoints, model, side, upright, output="uint8")
+    with resumable(), told("images") as tell:
+        found = Index.update(images, output, settings, tell, max_pixels)
+    for reason in found.bad.values():
+        console.print(f"left out: {reason}", soft_wrap=True)
+    parts = {"new": found.added, "changed": found.changed, "gone": found.gone}
+    news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
+    count = len(found.added) + len(found.changed) + len(found.kept)
+    console.print(f"{output}: {count} images ({news or 'nothing new'})", soft_wrap=True)

@@ -1,0 +1,80 @@
+"""``mkdesc pairs``: which photographs to match with which, for COLMAP and hloc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc.cli.options import MaxPixels
+from mkdesc.cli.progress import console, resumable, told
+from mkdesc.images.reading import MAX_PIXELS
+
+__all__ = ["command"]
+
+_HOW = ("exhaustive", "sequential", "retrieved")
+
+
+def command(
+    images: Annotated[Path, typer.Argument(help="Folder of photographs.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="PAIRS.txt", help="Text file, two names a line."),
+    ],
+    how: Annotated[
+        str,
+        typer.Option(help="exhaustive; sequential: frames of a video; retrieved: look alike."),
+    ] = "retrieved",
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="N",
+            help="retrieved: with how many others each, on average; default: 10 to 50, a tenth.",
+        ),
+    ] = None,
+    overlap: Annotated[
+        int, typer.Option(metavar="N", help="sequential: how many that follow.")
+    ] = 10,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="INDEX",
+            help="retrieved: the index to use, updated before; default: one that is not kept.",
+        ),
+    ] = None,
+    max_pixels: MaxPixels = MAX_PIXELS,
+) -> None:
+    """Choose the pairs of photographs that are worth matching."""
+    import tempfile
+    from collections.abc import Iterable
+
+    from mkdesc.images.listing import find_images
+    from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.pairs import Pair, all_pairs, sequential_pairs, write_pairs
+    from mkdesc.retrieval.similar import similar_pairs
+
+    if how not in _HOW:
+        raise ValueError(f"--how: expected one of {', '.join(_HOW)}, got {how!r}")
+    if k is not None and k < 1:
+        raise ValueError(f"-k: expected an integer >= 1, got {k}")
+    names = find_images([images])
+    bad: dict[str, str] = {}
+    found: Iterable[Pair]
+    if how == "exhaustive":
+        found = all_pairs(names)
+    elif how == "sequential":
+        found = sequential_pairs(names, overlap)
+    else:
+        with resumable(), told("images") as tell, tempfile.TemporaryDirectory() as folder:
+            place = Path(folder) / "index" if index is None else index
+            bad = Index.update(images, place, progress=tell, max_pixels=max_pixels).bad
+            found = similar_pairs(Index(place).signatures, k, tell)
+    pairs = list(found)
+    write_pairs(output, pairs)
+    for reason in bad.values():
+        console.print(f"left out: {reason}", soft_wrap=True)
+    count = len(names) - len(bad)
+    share = f"{len(pairs):,} of {count * (count - 1) // 2:,} pairs of {count} images"
+    console.print(f"{output}: {share}", soft_wrap=True)

@@ -1,0 +1,142 @@
+"""Keypoints of several kinds, in a photograph and in views of it, as frames of the photograph."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.threads import in_order
+from mkdesc.features.features import Features
+from mkdesc.images.affine import adapted_frames, region_frames
+from mkdesc.images.frames import frames_from_points, points_from_keypoints
+from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.reading import opencv
+from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
+
+__all__ = ["KINDS", "Seen", "join", "look", "look_at"]
+
+#: Contrast of the weakest blobs: a quarter of OpenCV's. What looks weak may be all there is.
+CONTRAST = 0.01
+
+#: Kinds of keypoints.
+KINDS = ("blobs", "blobs with a shape", "regions")
+
+#: The part of a frame's square, around its centre, that must be in the photograph.
+CORE = 0.3
+
+Floats = NDArray[np.float64]
+
+
+class Seen(NamedTuple):
+    """What was found in a photograph.
+
+    Attributes
+    ----------
+    frames
+        (N, 2, 3), affine, in pixels of the photograph.
+    descriptors
+        (N, D).
+    kinds
+        (N,) uint8: blobs, blobs with a shape, or regions. Those of one kind are matched with each
+        other: they look at surroundings of the same size.
+    """
+
+    frames: Floats
+    descriptors: NDArray[Any]
+    kinds: NDArray[np.uint8]
+
+    def of_kind(self, kind: int) -> NDArray[np.int64]:
+        """The numbers of those of one kind."""
+        return np.flatnonzero(self.kinds == kind)
+
+
+def join(parts: list[Seen]) -> Seen:
+    """All that was found, one after the other."""
+    return Seen(
+        np.concatenate([part.frames for part in parts]),
+        np.concatenate([part.descriptors for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+    )
+
+
+def look(
+    gray: NDArray[np.uint8], tilt: float, features: Features, most: int, threads: int
+) -> Seen:
+    """Blobs, blobs with a shape and regions, in all views of a photograph at one tilt.
+
+    Parameters
+    ----------
+    gray
+        The photograph, (H, W).
+    tilt
+        Of the views; 1: the photograph itself.
+    features
+        What describes; of one thread.
+    most
+        Keypoints of a kind at most, in the photograph itself; a view has fewer pixels, and a
+        share as its tilt says.
+    threads
+        Views at a time.
+    """
+    turns = turns_for(tilt)
+    limit = max(int(most / tilt), 1)
+
+    def one(index: int) -> Seen:
+        view = synthesise(gray, tilt, turns[index])
+        return look_at(view, gray.shape, features, limit, shapes=True)
+
+    return join(list(in_order(one, len(turns), threads)))
+
+
+def look_at(
+    view: View,
+    shape: tuple[int, ...],
+    features: Features,
+    most: int,
+    *,
+    shapes: bool,
+    mask: NDArray[np.uint8] | None = None,
+) -> Seen:
+    """What a view shows of a photograph, described as it is seen there.
+
+    Parameters
+    ----------
+    view
+        Of the photograph.
+    shape
+        Of the photograph: (height, width).
+    features
+        What describes.
+    most
+        Keypoints of a kind at most.
+    shapes
+        Whether to look for blobs with a shape and for regions, too.
+    mask
+        Blobs are looked for where it is not zero.
+    """
+    # A detector of its own: they are not meant for two threads at a time.
+    detector = opencv().SIFT_create(contrastThreshold=CONTRAST, enable_precise_upscale=True)
+    points = points_from_keypoints(detect_keypoints(view.image, most, detector, mask))
+    frames = [frames_from_points(points, features.side)]
+    if shapes:
+        places = np.unique(points * [1, 1, 1, 0], axis=0)  # without their several directions
+        frames += [
+            adapted_frames(view.image, places, features.side),
+            region_frames(view.image, most),
+        ]
+    seen = np.concatenate(frames)
+    kinds = np.repeat(np.arange(len(frames), dtype=np.uint8), [len(some) for some in frames])
+    found = back_to_photograph(seen, view.matrix)
+    inside = _within(found, shape)
+    described = features.describe(view.image, seen[inside])
+    return Seen(found[inside], described, kinds[inside])
+
+
+def _within(frames: Floats, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which frames have their core in the photograph: beyond it, a view shows nothing real."""
+    reach = CORE * np.abs(frames[:, :, :2]).sum(axis=2)
+    size = np.array([shape[1], shape[0]])
+    low, high = frames[:, :, 2] - reach, frames[:, :, 2] + reach
+    return np.asarray(((low >= -0.5) & (high <= size - 0.5)).all(axis=1))

@@ -1,0 +1,174 @@
+"""What matching two photographs gives: numbers, files, a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import atomic_path
+from mkdesc.images.drawing import draw_matches, svg_of_matches
+from mkdesc.images.writing import encode_image
+
+__all__ = ["ENDINGS", "ImageMatches", "check_output"]
+
+_PICTURES = (".png", ".jpg", ".jpeg")
+
+#: Endings of the files that matches can be written to.
+ENDINGS = (*_PICTURES, ".svg", ".npz", ".csv", ".json")
+
+
+def check_output(path: str | os.PathLike[str]) -> Path:
+    """Refuse a file that matches could not be written to, before the work is done.
+
+    >>> check_output("matches.txt")
+    Traceback (most recent call last):
+    ValueError: matches.txt: expected a name ending in .png, .jpg, .jpeg, .svg, .npz, .csv, .json
+    """
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise ValueError(f"{target}: expected a name ending in {', '.join(ENDINGS)}")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
+    return target
+
+
+@dataclass(frozen=True, eq=False)
+class ImageMatches:
+    """Matches of two photographs.
+
+    Attributes
+    ----------
+    points_a, points_b
+        (M, 2): matched positions, row by row; pixel centres at integers, as OpenCV has them.
+    distances
+        (M,) float32: of their descriptors.
+    inliers
+        (M,) bool: which of them agree on the geometry.
+    matrix
+        (3, 3): the homography from the first to the second image, the fundamental or the
+        essential matrix; None: nothing says that the two show the same scene.
+    geometry
+        Which of these it is; None if there is none.
+    rotation, translation
+        (3, 3), (3,): pose of the second camera relative to the first, for an essential matrix.
+    pairs
+        (M, 2) int64: the rows of ``keypoints_a`` and ``keypoints_b`` that are matched.
+    keypoints_a, keypoints_b
+        (N, 4): x, y, sigma, angle of all that was seen.
+    timings
+        Seconds by step.
+    images
+        The photographs, gray, uint8.
+    """
+
+    points_a: NDArray[np.float64]
+    points_b: NDArray[np.float64]
+    distances: NDArray[np.float32]
+    inliers: NDArray[np.bool_]
+    matrix: NDArray[np.float64] | None
+    geometry: str | None
+    rotation: NDArray[np.float64] | None
+    translation: NDArray[np.float64] | None
+    pairs: NDArray[np.int64]
+    keypoints_a: NDArray[np.float64]
+    keypoints_b: NDArray[np.float64]
+    timings: dict[str, float]
+    images: tuple[NDArray[np.uint8], NDArray[np.uint8]] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.points_a)
+
+    @property
+    def verified(self) -> bool:
+        """Whether the two photographs are believed to show the same scene."""
+        return self.matrix is not None
+
+    def __repr__(self) -> str:
+        return f"<ImageMatches: {self.summary()}>"
+
+    def summary(self) -> str:
+        """In one line."""
+        if not self.verified:
+            return f"{len(self):,} matches, none verified"
+        return f"{len(self):,} matches, {self.inliers.sum():,} of them verified ({self.geometry})"
+
+    def _shown(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What a picture shows: verified matches, or all of them if none is."""
+        which = self.inliers if self.verified else np.ones(len(self), np.bool_)
+        return self.points_a[which], self.points_b[which]
+
+    def draw(self) -> NDArray[np.uint8]:
+        """A picture (H, W, 3), blue first: verified matches, or the tentative ones."""
+        return draw_matches(*self.images, *self._shown(), f"mkdesc: {self.summary()}")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file, of the kind that its ending says.
+
+        ``.png``, ``.jpg``, ``.svg``: the picture. ``.npz``: the arrays by their names here, those
+        that are None left out. ``.csv``: a line per match. ``.json``: matches, matrix, geometry.
+
+        Parameters
+        ----------
+        path
+            Of the file; written as a whole or not at all.
+        """
+        target = check_output(path)
+        kind = target.suffix.lower()
+        with atomic_path(target) as partial:
+            if kind in _PICTURES:
+                partial.write_bytes(encode_image(kind, self.draw()))
+            elif kind == ".svg":
+                caption = f"mkdesc: {self.summary()}"
+                partial.write_text(svg_of_matches(*self.images, *self._shown(), caption))
+            elif kind == ".npz":
+                with partial.open("wb") as file:
+                    np.savez(file, **self._arrays())
+            else:
+                text = self._csv() if kind == ".csv" else json.dumps(self._json(), indent=1)
+                partial.write_text(text)
+
+    def _arrays(self) -> dict[str, Any]:
+        names = (
+            *("points_a", "points_b", "distances", "inliers", "matrix", "geometry", "rotation"),
+            *("translation", "pairs", "keypoints_a", "keypoints_b"),
+        )
+        arrays = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in arrays.items() if value is not None}
+
+    def _csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["x_a", "y_a", "x_b", "y_b", "distance", "inlier"])
+        for a, b, distance, inlier in zip(
+            self.points_a.tolist(),
+            self.points_b.tolist(),
+            self.distances.tolist(),
+            self.inliers.tolist(),
+            strict=True,
+        ):
+            writer.writerow([*(f"{x:.3f}" for x in (*a, *b)), f"{distance:.4f}", int(inlier)])
+        return out.getvalue()
+
+    def _json(self) -> dict[str, Any]:
+        listed = {name: value for name, value in self._arrays().items() if "keypoints" not in name}
+        return {
+            "verified": self.verified,
+            **{
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in listed.items()
+                if name != "pairs"
+            },
+            "seconds": self.timings,
+        }

@@ -1,0 +1,245 @@
+"""Two photographs, matched: what belongs to what, and the geometry behind it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.threads import checked_threads
+from mkdesc.features.agreement import Pair, Request, Search, guide
+from mkdesc.features.features import Features
+from mkdesc.features.looking import Seen
+from mkdesc.features.matches import ImageMatches
+from mkdesc.features.wide import match_wide
+from mkdesc.images.exif import focal_length
+from mkdesc.images.frames import frames_from_points, points_from_keypoints
+from mkdesc.images.gray import as_gray_uint8
+from mkdesc.images.reading import MAX_PIXELS, read_gray
+from mkdesc.matching.nearest import check_limits, match_descriptors
+from mkdesc.matching.verification import check_geometry, verify_matches
+
+__all__ = ["KEYPOINTS", "check_options", "match_images"]
+
+#: Keypoints per photograph, unless told otherwise.
+KEYPOINTS = 2000
+
+#: Verified matches, as a share of the keypoints, at which a wide search need not begin.
+ENOUGH = 0.1
+
+Image = str | os.PathLike[str] | ArrayLike
+
+
+def match_images(
+    a: Image,
+    b: Image,
+    features: Features | None = None,
+    *,
+    ratio: float | None = 0.95,
+    geometry: str = "auto",
+    threshold: float = 2.0,
+    guided: bool = False,
+    wide: bool = False,
+    focal_lengths: tuple[float | None, float | None] | None = None,
+    max_pixels: int = MAX_PIXELS,
+    progress: Progress | None = None,
+) -> ImageMatches:
+    """Match two photographs: keypoints, descriptors, nearest neighbours, one geometry.
+
+    Parameters
+    ----------
+    a, b
+        Files, or images: gray (H, W) or colour (H, W, 3 or 4; blue first), uint8, uint16, or
+        floats in [0, 1]. Files are turned as their EXIF data say, as ``cv2.imread`` does.
+    features
+        What detects and describes; None: ``Features(2000)``.
+    ratio
+        Ratio test on mutual nearest neighbours (not with ``wide``, which has its own); None: no
+        test.
+    geometry
+        What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``, or
+        ``"auto"``; see :func:`mkdesc.verify_matches`.
+    threshold
+        Pixels an inlier may be off.
+    guided
+        Whether to match once more with the geometry that was found, for more and better matches.
+    wide
+        Whether to go on, where few matches agree, with shapes and with views of both photographs
+        from aside, until a geometry is believed or there is nothing left to try. Includes
+        ``guided``.
+    focal_lengths
+        Of either camera, in pixels; None: what the EXIF data of the files say, if they do.
+        Essential matrices need both.
+    max_pixels
+        Larger files are refused.
+    progress
+        Told what is being done.
+
+    Returns
+    -------
+    ImageMatches
+        With ``matrix`` None, no inliers and the tentative matches if nothing says that the two
+        show the same scene.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
+    >>> found = match_images(image, image[::-1, ::-1])  # upside down
+    >>> found.geometry, found.matrix.round(2).tolist()[0]
+    ('homography', [-1.0, 0.0, 119.0])
+    """
+    check_options(ratio, geometry, threshold)
+    for name, image in (("a", a), ("b", b)):
+        if isinstance(image, (str, os.PathLike)) and not Path(image).is_file():
+            raise FileNotFoundError(f"{name}: no such file: {image}")
+    tell = progress or nobody
+    tell("reading", 0, 0)
+    clock = _Clock()
+    grays = (_gray(a, max_pixels), _gray(b, max_pixels))
+    request = Request(geometry, threshold, _cameras((a, b), grays, focal_lengths))
+    if geometry == "essential" and request.cameras is None:
+        raise ValueError(
+            "focal_lengths: expected those of both cameras for an essential matrix; they are not "
+            "given, and not in the EXIF data"
+        )
+    describe = features or Features(KEYPOINTS)
+    clock.lap("read")
+    tell("loading the compiled code (the first run compiles it: some seconds)", 0, 0)
+    size = int(describe.mkd.patch_size)
+    describe.mkd.transform(np.zeros((1, size, size), np.uint8))
+    describe.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
+    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
+    clock.lap("load")
+    tell("describing", 0, 0)
+    seen = (_seen(grays[0], describe), _seen(grays[1], describe))
+    clock.lap("describe")
+    search = _plain(seen, ratio, request)
+    clock.lap("match")
+    most = describe.max_keypoints or max(len(one.frames) for one in seen)
+    if wide and search.verified.inliers.sum() < ENOUGH * most:
+        one_thread = _for_blobs(describe)
+        threads = checked_threads(describe.mkd.n_threads)
+        found = match_wide(grays, one_thread, request, most, threads, tell)
+        if found.verified.matrix is not None or search.verified.matrix is None:
+            search = found
+        clock.lap("wide")
+    if (guided or wide) and search.verified.matrix is not None:
+        search = guide(search, request)
+        clock.lap("guided")
+    return _result(search, grays, describe.side, clock.laps)
+
+
+def check_options(ratio: float | None, geometry: str, threshold: float) -> None:
+    """Refuse what :func:`match_images` would, before any work."""
+    check_limits(ratio)
+    check_geometry(geometry)
+    verify_matches([], [], "homography", threshold)
+
+
+class _Clock:
+    """Seconds by what they were spent on."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = now - self._last
+        self._last = now
+
+
+def _gray(image: Image, max_pixels: int) -> NDArray[np.uint8]:
+    if isinstance(image, (str, os.PathLike)):
+        return read_gray(Path(image), max_pixels)
+    return as_gray_uint8(image)
+
+
+def _cameras(
+    images: tuple[Image, Image],
+    grays: tuple[NDArray[Any], NDArray[Any]],
+    given: tuple[float | None, float | None] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The matrices of both cameras, their centres in the middle; None if one is not known."""
+    focals = list(given or (None, None))
+    if len(focals) != 2:
+        raise ValueError(f"focal_lengths: expected two, got {given!r}")
+    for i, (image, gray) in enumerate(zip(images, grays, strict=True)):
+        if focals[i] is None and isinstance(image, (str, os.PathLike)):
+            focals[i] = focal_length(Path(image).read_bytes(), max(gray.shape))
+    cameras = []
+    for focal, gray in zip(focals, grays, strict=True):
+        if focal is None:
+            return None
+        if not 0 < focal < np.inf:
+            raise ValueError(f"focal_lengths: expected numbers > 0, got {given!r}")
+        height, width = gray.shape
+        cameras.append(
+            np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
+        )
+    return cameras[0], cameras[1]
+
+
+def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:
+    keypoints, descriptors = features.detectAndCompute(gray)
+    frames = frames_from_points(points_from_keypoints(keypoints), features.side)
+    return Seen(frames, descriptors, np.zeros(len(frames), np.uint8))
+
+
+def _for_blobs(features: Features) -> Features:
+    """What describes in views, each in one thread: the sides are those of SIFT's blobs."""
+    named = features.get_params()["detector"] == "sift"
+    own = {} if named else {"detector": "sift", "side": None, "max_keypoints": None}
+    return features.replace(n_threads=1, **own)
+
+
+def _plain(seen: tuple[Seen, Seen], ratio: float | None, request: Request) -> Search:
+    """Mutual nearest neighbours that agree on a geometry."""
+    found = match_descriptors(seen[0].descriptors, seen[1].descriptors, ratio=ratio)
+    i, j = found.pairs.T
+    matches = Pair(seen[0].frames[i], seen[1].frames[j], found.distances, found.pairs)
+    verified = verify_matches(
+        matches.a[:, :, 2],
+        matches.b[:, :, 2],
+        request.geometry,
+        request.threshold,
+        cameras=request.cameras,
+    )
+    return Search(seen, matches, verified)
+
+
+def _result(
+    search: Search,
+    grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    side: float,
+    timings: dict[str, float],
+) -> ImageMatches:
+    matches, verified = search.matches, search.verified
+    keypoints = [_points(one.frames, side) for one in search.seen]
+    return ImageMatches(
+        points_a=matches.a[:, :, 2].copy(),
+        points_b=matches.b[:, :, 2].copy(),
+        distances=matches.distances,
+        inliers=verified.inliers,
+        matrix=verified.matrix,
+        geometry=verified.geometry,
+        rotation=verified.rotation,
+        translation=verified.translation,
+        pairs=matches.pairs,
+        keypoints_a=keypoints[0],
+        keypoints_b=keypoints[1],
+        timings=timings,
+        images=grays,
+    )
+
+
+def _points(frames: NDArray[np.float64], side: float) -> NDArray[np.float64]:
+    """Points (N, 4) with the centre, area and mean direction of affine frames."""
+    (p, q, x), (r, s, y) = np.moveaxis(frames, 0, -1)
+    sigma = np.sqrt(np.abs(p * s - q * r)) * 2 / side
+    return np.stack([x, y, sigma, np.rad2deg(np.arctan2(r - q, p + s)) % 360], axis=-1)

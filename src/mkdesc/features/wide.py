@@ -1,0 +1,225 @@
+"""Matching photographs taken from widely different viewpoints: views on demand, cheap ones first.
+
+Each level looks at both photographs from further aside, adds what it sees to what was seen
+before, matches all of it and asks whether a geometry is believed (as MODS does it: Mishkin, Matas,
+Perdoch, 2015). A homography that is suspected is put to the test: one photograph is shown as the
+other one would see it, and if the two then look alike, more than chance explains, it is believed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.progress import Progress, nobody
+from mkdesc.features.agreement import (
+    Pair,
+    Request,
+    Search,
+    agreement,
+    distinct_places,
+    homography,
+    of_pixels,
+    tentative,
+)
+from mkdesc.features.features import Features
+from mkdesc.features.looking import Seen, join, look, look_at
+from mkdesc.images.reading import opencv
+from mkdesc.images.views import View, seen_through, slopes
+from mkdesc.matching.affinities import frames_agree, frames_follow, homography_from_frames
+from mkdesc.matching.chance import SAMPLES, false_alarms
+from mkdesc.matching.verification import Verified, transfer_errors, verify_matches
+
+__all__ = ["TILTS", "match_wide"]
+
+#: Tilts of the views of one level after the other; 1: the photographs themselves.
+TILTS = (1.0, 3.0, 6.0, 9.0)
+
+#: Ratios of tentative matches: of everything seen, and of two views that should look alike.
+RATIO, ALIKE = 0.85, 0.9
+
+#: Tentative matches that geometries are looked for in, at most: those that stand out most.
+MOST = 1500
+
+#: log10 of the false alarms at which a geometry is suspected, and believed.
+SUSPECTED, BELIEVED = -2.0, -12.0
+
+#: Verified matches, as a share of the keypoints, below which more is looked for.
+PLENTY = 0.25
+
+#: Matches that must agree at least, whatever chance says, because real images repeat themselves.
+FEWEST = 12
+
+#: That the shapes of two random frames agree with a geometry, too: seen are 2 in 100.
+SHAPE_BY_CHANCE = 0.1
+
+Floats = NDArray[np.float64]
+Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+
+
+def match_wide(
+    images: Images,
+    features: Features,
+    request: Request,
+    most: int,
+    threads: int,
+    tell: Progress = nobody,
+) -> Search:
+    """Match two photographs from wherever they were taken.
+
+    Parameters
+    ----------
+    images
+        Gray (H, W), uint8.
+    features
+        What describes; of one thread.
+    request
+        What the matches must agree on.
+    most
+        Keypoints of a kind in a photograph, at most; views have their share of it.
+    threads
+        Views at a time.
+    tell
+        Told which views are looked at.
+
+    Returns
+    -------
+    Search
+        With no matrix if no geometry is believed: nothing says that they show the same.
+    """
+    parts: tuple[list[Seen], list[Seen]] = ([], [])
+    for number, tilt in enumerate(TILTS):
+        tell(
+            "looking for shapes" if tilt == 1 else f"looking from aside, tilt {tilt:g}", number, 0
+        )
+        for image, known in zip(images, parts, strict=True):
+            known.append(look(image, tilt, features, most, threads))
+        seen = join(parts[0]), join(parts[1])
+        matches = tentative(*seen, RATIO)
+        found = _believed(images, seen, matches, features, request, most)
+        if found is None:
+            continue
+        if tilt == 1 and found.verified.inliers.sum() < PLENTY * most:
+            # Sure, but few: what views show, too, is left to guided matching.
+            a, b = (look(image, TILTS[1], features, most, threads) for image in images)
+            return found._replace(seen=(join([found.seen[0], a]), join([found.seen[1], b])))
+        return found
+    return Search(seen, matches, Verified(None, np.zeros(len(matches.a), np.bool_)))
+
+
+def _believed(
+    images: Images,
+    seen: tuple[Seen, Seen],
+    matches: Pair,
+    features: Features,
+    request: Request,
+    most: int,
+) -> Search | None:
+    """The geometry that tentative matches agree on, if it is beyond doubt."""
+    best = matches.take(slice(MOST))
+    flat = _suspected(best, images, request.threshold)
+    if flat is not None:
+        closer = _closer(images, flat, best, features, request.threshold, most)
+        if closer is not None:
+            # What the two views have in common comes first: it is more, and more precise.
+            shift = np.array([len(seen[0].frames), len(seen[1].frames)])
+            more = closer.matches._replace(pairs=closer.matches.pairs + shift)
+            both = more.followed_by(matches)
+            both = both.take(distinct_places(both))
+            verified = agreement(both, closer.matrix, request)
+            if verified.matrix is not None:
+                whole = join([seen[0], closer.seen[0]]), join([seen[1], closer.seen[1]])
+                return Search(whole, both, verified)
+    if request.geometry == "homography":
+        return None
+    kind = "essential" if request.geometry == "essential" else "fundamental"
+    here, there = best.places
+    deep = verify_matches(here, there, kind, request.threshold, cameras=request.cameras)
+    if deep.matrix is None:
+        return None
+    matrix, _ = of_pixels(deep, request)
+    agree = int((deep.inliers & frames_follow(matrix, best.a, best.b)).sum())
+    share = SHAPE_BY_CHANCE * _strip(images, request.threshold)
+    if false_alarms(agree, len(here), share, SAMPLES[kind]) > BELIEVED:
+        return None
+    return Search(seen, best, deep)
+
+
+def _suspected(matches: Pair, images: Images, threshold: float) -> Floats | None:
+    """A homography that more matches agree with, in place and shape, than chance explains."""
+    here, there = matches.places
+    disc = np.pi * (2 * threshold) ** 2 * sum(1.0 / float(image.size) for image in images)
+
+    def chance(matrix: Floats | None) -> float:
+        if matrix is None:
+            return np.inf
+        agree = transfer_errors(matrix, here, there) < 2 * threshold
+        agree &= frames_agree(matrix, matches.a, matches.b)
+        count = int(agree.sum())
+        return false_alarms(count, len(here), disc * SHAPE_BY_CHANCE, SAMPLES["homography"])
+
+    sampled = homography(matches, threshold).matrix
+    if sampled is not None and chance(sampled) < BELIEVED:
+        return sampled
+    guessed = homography_from_frames(matches.a, matches.b, 2 * threshold)
+    best = guessed if chance(guessed) <= chance(sampled) else sampled
+    return best if chance(best) < SUSPECTED else None
+
+
+class Closer(NamedTuple):
+    """What two photographs show when one is seen as the other: and the homography, refined."""
+
+    seen: tuple[Seen, Seen]
+    matches: Pair
+    matrix: Floats
+
+
+def _closer(
+    images: Images,
+    matrix: Floats,
+    matches: Pair,
+    features: Features,
+    threshold: float,
+    most: int,
+) -> Closer | None:
+    """Look at the photograph that shows more as the other one sees it; None: they do not agree."""
+    cv2 = opencv()
+    near = transfer_errors(matrix, *matches.places) < 2 * threshold
+    near &= frames_agree(matrix, matches.a, matches.b)
+    if not near.any():
+        return None
+    centres = [np.median(x[near][:, :, 2], axis=0) for x in (matches.a, matches.b)]
+    swap = abs(np.linalg.det(slopes(matrix, centres[0][None])[0])) > 1
+    larger, smaller = (images[1], images[0]) if swap else images
+    onto = np.linalg.inv(matrix) if swap else matrix
+    shape = (smaller.shape[0], smaller.shape[1])
+    common = cv2.warpPerspective(np.full_like(larger, 255), onto, shape[::-1])
+    view = seen_through(larger, onto, shape, centres[int(swap)])
+    plain = View(smaller, np.eye(2, 3))
+    seen = [
+        look_at(view, larger.shape, features, most, shapes=False, mask=common),
+        look_at(plain, smaller.shape, features, most, shapes=False, mask=common),
+    ]
+    if swap:
+        seen.reverse()
+    found = tentative(seen[0], seen[1], ALIKE)
+    agree = transfer_errors(matrix, *found.places) < 4 * threshold
+    agree &= frames_agree(matrix, found.a, found.b)
+    area = int(np.count_nonzero(common)) or 1
+    disc = float(np.pi) * (4 * threshold) ** 2 / area
+    count = int(agree.sum())
+    if count < FEWEST or false_alarms(count, len(agree), disc, 0) > BELIEVED:
+        return None
+    refined = homography(found.take(agree), threshold).matrix
+    return Closer((seen[0], seen[1]), found, matrix if refined is None else refined)
+
+
+def _strip(images: Images, threshold: float) -> float:
+    """The share of an image that is within the threshold of a line through it."""
+    share = 0.0
+    for image in images:
+        height, width = image.shape
+        share += 2 * threshold * float(np.hypot(width, height)) / (width * height)
+    return min(share, 1.0)

@@ -1,0 +1,5 @@
+"""Photographs that look alike: one signature per image, indexes of them, search, and pairs of
+images worth matching (needs OpenCV: ``pip install mkdesc[images]``).
+
+May use: _support, images, matching, features.
+"""

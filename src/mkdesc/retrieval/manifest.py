@@ -1,0 +1,112 @@
+"""The files of an index: what it is made of, written last so that it is always whole.
+
+An index is a folder of
+
+* ``index.json``: settings, the file of the words, and the names of the shards;
+* ``words-*.npy``: the visual words;
+* ``shard-*/``: signatures (:mod:`mkdesc.retrieval.shards`);
+* ``features/``: keypoints and descriptors, a file per image.
+
+Files are never changed: new ones are written beside them, ``index.json`` is replaced, and what it
+does not name any more is removed at last.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mkdesc._support.files import atomic_path
+from mkdesc.features.folder import Settings, check_settings
+from mkdesc.retrieval.search import Signatures
+from mkdesc.retrieval.shards import Shard
+
+__all__ = ["FEATURES", "INDEX", "Manifest", "read_manifest", "remove_others", "write_manifest"]
+
+#: Names inside the folder of an index.
+INDEX, FEATURES = "index.json", "features"
+#: How those begin that a manifest names.
+OWN = ("shard-", "words-")
+#: Of this layout.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index is made of.
+
+    Attributes
+    ----------
+    settings
+        How its images are described, as they were asked for.
+    made_of
+        What these came to: :meth:`mkdesc.features.folder.Settings.to_json`.
+    sources
+        Where the images are: files and folders.
+    words
+        File of the visual words.
+    learned_of
+        How many images these were learned of.
+    shards
+        Folders of signatures.
+    next
+        A number that no shard or file of words has had yet.
+    """
+
+    settings: dict[str, Any]
+    made_of: dict[str, Any]
+    sources: list[str]
+    words: str
+    learned_of: int
+    shards: list[str] = field(default_factory=list)
+    next: int = 0
+    version: int = VERSION
+
+    def checked_settings(self, folder: Path) -> Settings:
+        """How images are described, if the same model is still there."""
+        settings = Settings(**self.settings)
+        check_settings(folder, json.dumps(self.made_of), settings.to_json())
+        return settings
+
+    def load_signatures(self, folder: Path) -> Signatures:
+        """All signatures, mapped."""
+        try:
+            words = np.load(folder / self.words, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            raise ValueError(f"{folder / self.words}: missing or damaged; index again") from None
+        return Signatures(words, [Shard(folder / name) for name in self.shards])
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What an index is made of; ValueError if the folder is none."""
+    path = folder / INDEX
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder}: no index here (mkdesc index IMAGES -o {folder})")
+    try:
+        found = json.loads(path.read_text())
+        known = {key.name for key in fields(Manifest)}
+        manifest = Manifest(**{key: found[key] for key in known})
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path}: damaged, or not an index of mkdesc") from None
+    if manifest.version != VERSION:
+        raise ValueError(f"{path}: expected version {VERSION}, got {manifest.version}")
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make this the state of an index."""
+    with atomic_path(folder / INDEX) as partial:
+        partial.write_text(json.dumps(asdict(manifest), indent=1))
+
+
+def remove_others(folder: Path, manifest: Manifest) -> None:
+    """Remove the words and shards that are no part of an index, or not any more."""
+    kept = {manifest.words, *manifest.shards}
+    for file in folder.iterdir():
+        if file.name.lstrip(".").startswith(OWN) and file.name not in kept:
+            shutil.rmtree(file) if file.is_dir() else file.unlink()

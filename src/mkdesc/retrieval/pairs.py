@@ -1,0 +1,161 @@
+"""Which images to match with which: all of them, or those that follow each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from itertools import combinations
+from pathlib import Path
+
+from mkdesc._support.files import atomic_path
+
+__all__ = [
+    "AT_HAND",
+    "Pair",
+    "all_pairs",
+    "near_pairs",
+    "ordered",
+    "read_pairs",
+    "sequential_pairs",
+    "write_pairs",
+]
+
+Pair = tuple[str, str]
+
+
+#: Images whose descriptors are at hand at a time: pairs come in an order that needs no more.
+AT_HAND = 64
+
+
+def all_pairs(names: Collection[str]) -> Iterator[Pair]:
+    """Every pair of images once, those of nearby names in one go.
+
+    Examples
+    --------
+    >>> list(all_pairs(["a", "b", "c"]))
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    ordered = sorted(names)
+    half = AT_HAND // 2
+    groups = [ordered[i : i + half] for i in range(0, len(ordered), half)]
+    for i, group in enumerate(groups):
+        yield from combinations(group, 2)
+        for other in groups[i + 1 :]:
+            yield from ((a, b) for a in group for b in other)
+
+
+def near_pairs(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs in an order in which those of nearby names are near each other.
+
+    Blocks of images meet blocks of images, so that whoever keeps the last :data:`AT_HAND` images
+    reads few of them twice.
+
+    Examples
+    --------
+    >>> near_pairs([("b", "c"), ("a", "c"), ("a", "b")])
+    [('a', 'b'), ('a', 'c'), ('b', 'c')]
+    """
+    listed = list(pairs)
+    half = AT_HAND // 2
+    names = sorted({name for pair in listed for name in pair})
+    block = {name: number // half for number, name in enumerate(names)}
+    return sorted(listed, key=lambda pair: (block[pair[0]], block[pair[1]], pair))
+
+
+def sequential_pairs(names: Collection[str], overlap: int = 10) -> list[Pair]:
+    """Each image with those that follow it, as frames of a video do.
+
+    Those 1 to ``overlap`` frames later, and 2, 4, 8 ... times ``overlap``. Numbers in names
+    count as numbers: frame 9 comes before frame 10. Images of different folders are different
+    videos.
+
+    Parameters
+    ----------
+    names
+        Of the images.
+    overlap
+        How many that follow.
+
+    Examples
+    --------
+    >>> sequential_pairs(["10.png", "8.png", "9.png"], overlap=1)
+    [('10.png', '8.png'), ('10.png', '9.png'), ('8.png', '9.png')]
+    """
+    if isinstance(overlap, bool) or not isinstance(overlap, int) or overlap < 1:
+        raise ValueError(f"overlap: expected an integer >= 1, got {overlap!r}")
+    videos: dict[str, list[str]] = {}
+    for name in names:
+        videos.setdefault(name.rpartition("/")[0], []).append(name)
+    pairs = set()
+    for frames in videos.values():
+        frames.sort(key=_counting)
+        far = [overlap << times for times in range(1, len(frames).bit_length())]
+        for start, name in enumerate(frames):
+            for step in [*range(1, overlap + 1), *far]:
+                if start + step < len(frames):
+                    pairs.add(ordered(name, frames[start + step]))
+    return near_pairs(pairs)
+
+
+def _counting(name: str) -> list[tuple[int, str]]:
+    """A key by which numbers in names are sorted as numbers."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def ordered(a: str, b: str) -> Pair:
+    """Two images as a pair, the smaller name first."""
+    return (a, b) if a < b else (b, a)
+
+
+def write_pairs(path: str | Path, pairs: Iterable[Pair]) -> None:
+    """Write pairs as hloc and COLMAP (``matches_importer --match_type pairs``) read them.
+
+    Parameters
+    ----------
+    path
+        Of the text file: two names a line.
+    pairs
+        Names without spaces: neither program reads others.
+    """
+    lines = []
+    for pair in pairs:
+        for name in pair:
+            if name.split() != [name]:
+                raise ValueError(f"{name!r}: expected a name without spaces for a list of pairs")
+        lines.append(f"{pair[0]} {pair[1]}\n")
+    with atomic_path(path) as partial:
+        partial.write_text("".join(lines))
+
+
+def read_pairs(path: str | Path, names: Collection[str]) -> list[Pair]:
+    """Pairs of images out of a text file (hloc's and COLMAP's): two names a line.
+
+    Parameters
+    ----------
+    path
+        Of the file; empty lines and those that begin with ``#`` are skipped.
+    names
+        Of the images there are.
+
+    Returns
+    -------
+    list of (str, str)
+        Each pair once, the smaller name first.
+    """
+    known = set(names)
+    pairs = set()
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        words = line.split()
+        if not words or line.startswith("#"):
+            continue
+        if len(words) != 2:
+            raise ValueError(f"{path}, line {number}: expected two names, got {line!r}")
+        for word in words:
+            if word not in known:
+                raise ValueError(f"{path}, line {number}: no image {word!r}")
+        if words[0] != words[1]:
+            pairs.add(ordered(*words))
+    if not pairs:
+        raise ValueError(f"{path}: no pairs of images in this file")
+    return near_pairs(pairs)

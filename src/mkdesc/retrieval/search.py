@@ -1,0 +1,82 @@
+"""Looking signatures up: exact, over shards that are mapped and not read."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.threads import available_threads, in_order
+from mkdesc.retrieval.shards import Shard
+from mkdesc.retrieval.signature import Signature
+
+__all__ = ["Neighbour", "Signatures", "best_of"]
+
+
+class Neighbour(NamedTuple):
+    """An image by its name, and how similar it is, 0 to 1."""
+
+    name: str
+    similarity: float
+
+
+class Signatures:
+    """The signatures of a collection.
+
+    Parameters
+    ----------
+    words
+        (K, D): the visual words they are made by.
+    shards
+        Where they are.
+    """
+
+    def __init__(self, words: NDArray[np.float32], shards: Sequence[Shard]) -> None:
+        self.words = words
+        self.shards = list(shards)
+        self._ends = list(accumulate(len(shard.names) for shard in self.shards))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @property
+    def names(self) -> list[str]:
+        """The images, in the order of :meth:`similarities`."""
+        return [name for shard in self.shards for name in shard.names]
+
+    def similarities(self, query: Signature) -> NDArray[np.float32]:
+        """How similar each image (N,) is to a query, 0 to 1; shards by several threads."""
+        if len(self.shards) == 1:
+            return self.shards[0].similarities(query, self.words.shape[1])
+        parts = in_order(
+            lambda i: self.shards[i].similarities(query, self.words.shape[1]),
+            len(self.shards),
+            available_threads(),
+        )
+        return np.concatenate([np.empty(0, np.float32), *parts])
+
+    def nearest(self, query: Signature, k: int) -> list[Neighbour]:
+        """The ``k`` most similar images, the most similar first; of equal ones the first."""
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise ValueError(f"k: expected an integer >= 1, got {k!r}")
+        scores = self.similarities(query)
+        return [Neighbour(self._name(i), float(scores[i])) for i in best_of(scores, k).tolist()]
+
+    def _name(self, number: int) -> str:
+        shard = bisect_right(self._ends, number)
+        return self.shards[shard].names[number - (self._ends[shard - 1] if shard else 0)]
+
+
+def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Where the ``k`` highest scores are, the highest first; of equal ones the first.
+
+    >>> best_of(np.array([0.1, 0.7, 0.7, 0.9], np.float32), 2).tolist()
+    [3, 1]
+    """
+    least = np.partition(scores, -k)[-k] if k < len(scores) else -np.inf
+    numbers = np.flatnonzero(scores >= least)
+    return numbers[np.argsort(-scores[numbers], kind="stable")][:k]

@@ -1,0 +1,177 @@
+"""Signatures of some thousands of images in a folder, by visual word; mapped, not read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.files import atomic_folder
+from mkdesc.retrieval.signature import Signature, worth
+
+__all__ = ["SHARD", "Shard", "Stamp", "write_shard", "write_shards"]
+
+#: Size in bytes of an image file, and when it was changed in nanoseconds: tell whether it was.
+Stamp = tuple[int, int]
+
+#: Images per shard: some 40 MB of signatures.
+SHARD = 4096
+#: Names in the folder of a shard.
+IMAGES, STARTS, ROWS, CODES = "images.json", "starts.npy", "rows.npy", "codes.npy"
+#: What a number of an image within its shard is stored in.
+NUMBER = np.uint16
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Signatures in a folder, never changed once it is written.
+
+    Attributes
+    ----------
+    folder
+        Where they are: which images, and for each word (``starts``) the numbers of the images
+        that have it (``rows``) with their ``codes``.
+    """
+
+    folder: Path
+
+    @cached_property
+    def stamps(self) -> dict[str, Stamp]:
+        """The images by name, in their order, and the files they were made of."""
+        found = json.loads((self.folder / IMAGES).read_text())
+        return {name: (size, changed) for name, size, changed in found}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The images, in their order."""
+        return list(self.stamps)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """(K + 1,): where the rows of each word begin."""
+        return self._mapped(STARTS)
+
+    @cached_property
+    def rows(self) -> NDArray[np.uint16]:
+        """(R,): which image has the word."""
+        return self._mapped(ROWS)
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint64]:
+        """(R, B): the signs of its residuals."""
+        return self._mapped(CODES)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(N,): how many words each image has."""
+        return np.bincount(self.rows, minlength=len(self.names))
+
+    def _mapped(self, name: str) -> NDArray[Any]:
+        try:
+            return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError):
+            raise ValueError(f"{self.folder / name}: damaged; index again elsewhere") from None
+
+    def signatures(self) -> Iterator[tuple[str, Signature]]:
+        """Names and signatures of all images."""
+        words = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        order = np.argsort(self.rows, kind="stable")
+        ends = np.cumsum(self.sizes)
+        for name, start, end in zip(self.names, ends - self.sizes, ends, strict=True):
+            rows = order[start:end]
+            yield name, Signature(words[rows], self.codes[rows])
+
+    def similarities(self, query: Signature, dims: int) -> NDArray[np.float32]:
+        """How similar each image (N,) is to a query of descriptors of ``dims`` numbers."""
+        scores = np.zeros(len(self.names), np.float32)
+        own = (self.starts, self.rows, self.codes)
+        _compiled()(query.words, query.codes, *own, worth(dims), scores)
+        scores /= np.sqrt(np.maximum(1, self.sizes * np.float32(len(query.words))))
+        return scores
+
+
+def write_shards(
+    folder: Path,
+    first: int,
+    stamps: Mapping[str, Stamp],
+    signatures: Iterator[tuple[str, Signature]],
+    words: int,
+) -> Iterator[Shard]:
+    """Write signatures as shards of :data:`SHARD` images each, one at a time.
+
+    Parameters
+    ----------
+    folder
+        Where to put their folders.
+    first
+        Number of the first one.
+    stamps
+        Of all images.
+    signatures
+        Names and signatures.
+    words
+        As for :func:`write_shard`.
+    """
+    for number in count(first):
+        batch = list(islice(signatures, SHARD))
+        if not batch:
+            return
+        own = {name: stamps[name] for name, _ in batch}
+        yield write_shard(folder / f"shard-{number:06d}", own, [one for _, one in batch], words)
+
+
+def write_shard(
+    folder: Path, stamps: Mapping[str, Stamp], signatures: Sequence[Signature], words: int
+) -> Shard:
+    """Write signatures as a shard, as a whole.
+
+    Parameters
+    ----------
+    folder
+        To make.
+    stamps
+        The images, at most 65,536, and the files they were made of.
+    signatures
+        Of each.
+    words
+        K: how many visual words there are.
+    """
+    if len(signatures) > np.iinfo(NUMBER).max + 1:
+        raise ValueError(f"signatures: expected at most 65,536, got {len(signatures)}")
+    found = np.concatenate([one.words for one in signatures])
+    sizes = [len(one.words) for one in signatures]
+    rows = np.repeat(np.arange(len(signatures), dtype=NUMBER), sizes)
+    codes = np.concatenate([one.codes for one in signatures])
+    order = np.argsort(found, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(found, minlength=words))])
+    with atomic_folder(folder) as partial:
+        listed = [[name, *stamp] for name, stamp in stamps.items()]
+        (partial / IMAGES).write_text(json.dumps(listed))
+        np.save(partial / STARTS, starts)
+        np.save(partial / ROWS, rows[order])
+        np.save(partial / CODES, codes[order])
+    return Shard(folder)
+
+
+@once
+def _compiled() -> Callable[..., None]:
+    from mkdesc.retrieval.scores_numba import add_scores
+
+    arguments = (
+        array_type("int64", 1),
+        array_type("uint64", 2),
+        array_type("int64", 1),
+        array_type("uint16", 1),
+        array_type("uint64", 2),
+        array_type("float32", 1),
+        array_type("float32", 1, written=True),
+    )
+    return compile_loop(add_scores, arguments)

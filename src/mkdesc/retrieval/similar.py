@@ -1,0 +1,140 @@
+"""Which images to match with which: those that look alike."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.progress import Progress, nobody
+from mkdesc.retrieval.collecting import learn_from, signatures_of
+from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
+from mkdesc.retrieval.search import Signatures, best_of
+from mkdesc.retrieval.shards import write_shards
+
+__all__ = ["connected", "neighbours_for", "retrieved_pairs", "similar_pairs"]
+
+
+def neighbours_for(images: int) -> int:
+    """With how many others to match an image on average, where nothing else is said.
+
+    A tenth of all pairs in small collections, and no more than 50 for an image in any.
+
+    >>> [neighbours_for(images) for images in (50, 300, 5000)]
+    [10, 30, 50]
+    """
+    return min(50, max(10, images // 10))
+
+
+def similar_pairs(
+    signatures: Signatures, k: int | None = None, progress: Progress | None = None
+) -> list[Pair]:
+    """Images that look alike, and all of them connected.
+
+    Each image is paired with the k / 2 that are most like it. As many of those pairs are of two
+    images that have each other, there are fewer than N k / 2; the most similar pairs of all,
+    up to 2 k of an image, fill these up: they are of places of which there are many views.
+    Where images fall into groups without a pair between them, the most similar pair between a
+    group and the others is added until there is one group.
+
+    Parameters
+    ----------
+    signatures
+        Of the images.
+    k
+        With how many others to match an image on average; None: :func:`neighbours_for` as many.
+    progress
+        Told of every image.
+    """
+    tell = progress or nobody
+    names = signatures.names
+    wanted = neighbours_for(len(names)) if k is None else k
+    most = min(2 * wanted, len(names) - 1)
+    others = np.empty((len(names), most), np.int64)
+    scores = np.empty((len(names), most), np.float32)
+    for number, found in enumerate(_all_similarities(signatures)):
+        found[number] = -1  # an image is not its own neighbour
+        others[number] = best_of(found, most)
+        scores[number] = found[others[number]]
+        tell("looking for pairs", number + 1, len(names))
+    each = -(-wanted // 2)
+    rows = np.arange(len(names))
+    chosen = {ordered(names[i], names[j]) for i in rows for j in others[i, :each]}
+    rest = np.argsort(-scores[:, each:], axis=None, kind="stable")
+    for i, j in zip(*np.unravel_index(rest, scores[:, each:].shape), strict=True):
+        if len(chosen) >= len(names) * wanted // 2:
+            break
+        chosen.add(ordered(names[i], names[others[i, each + j]]))
+    return near_pairs(_joined(signatures, chosen))
+
+
+def _all_similarities(signatures: Signatures) -> Iterator[NDArray[np.float32]]:
+    """The similarities (N,) of each image to all, one after the other."""
+    for shard in signatures.shards:
+        for _, own in shard.signatures():
+            yield signatures.similarities(own)
+
+
+def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
+    """Pairs, and the most similar ones that make one group of all images."""
+    names = signatures.names
+    together = set(pairs)
+    while True:
+        groups = connected(names, together)
+        of = np.array([groups[name] for name in names])
+        if of.max(initial=0) == 0:
+            return together
+        links: dict[int, tuple[float, Pair]] = {}
+        for number, found in enumerate(_all_similarities(signatures)):
+            found[of == of[number]] = -1
+            best = int(found.argmax())
+            link = (-float(found[best]), ordered(names[number], names[best]))
+            group = int(of[number])
+            links[group] = min(link, links.get(group, link))
+        together |= {pair for _, pair in links.values()}
+
+
+def connected(names: Iterable[str], pairs: Iterable[Pair]) -> dict[str, int]:
+    """The group of each image: those that pairs lead to from one to the other.
+
+    Examples
+    --------
+    >>> connected("abcd", [("a", "c"), ("d", "c")])
+    {'a': 0, 'b': 1, 'c': 0, 'd': 0}
+    """
+    above = {name: name for name in names}
+
+    def top(name: str) -> str:
+        while above[name] != name:
+            above[name] = above[above[name]]
+            name = above[name]
+        return name
+
+    for a, b in pairs:
+        above[top(b)] = top(a)
+    numbers: dict[str, int] = {}
+    return {name: numbers.setdefault(top(name), len(numbers)) for name in above}
+
+
+def retrieved_pairs(
+    features: Path, names: Sequence[str], k: int | None = None, progress: Progress | None = None
+) -> list[Pair]:
+    """The same for a folder of features, without an index.
+
+    Parameters
+    ----------
+    features
+        What :func:`mkdesc.features.folder.extract_features` wrote.
+    names
+        Of the images in it.
+    k, progress
+        As for :func:`similar_pairs`.
+    """
+    words = learn_from(features, names)
+    found = signatures_of(features, names, words)
+    with tempfile.TemporaryDirectory(prefix="mkdesc-") as folder:
+        shards = write_shards(Path(folder), 0, dict.fromkeys(names, (0, 0)), found, len(words))
+        return similar_pairs(Signatures(words, list(shards)), k, progress)

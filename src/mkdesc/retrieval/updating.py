@@ -1,0 +1,180 @@
+"""Bringing an index up to date: only what is new or changed is described."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mkdesc._support.files import atomic_path
+from mkdesc._support.progress import Progress, nobody
+from mkdesc.features.folder import (
+    Settings,
+    check_settings,
+    extract_features,
+    features_path,
+    remove_features,
+)
+from mkdesc.images.listing import find_images
+from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.retrieval.collecting import STRONGEST, learn_from, signatures_of
+from mkdesc.retrieval.manifest import (
+    FEATURES,
+    INDEX,
+    Manifest,
+    read_manifest,
+    remove_others,
+    write_manifest,
+)
+from mkdesc.retrieval.shards import SHARD, Shard, Stamp, write_shards
+from mkdesc.retrieval.signature import Signature
+
+__all__ = ["DEFAULT", "Updated", "update_index"]
+
+#: Words are learned again when there are so many times as many images.
+GROWTH = 4
+#: What an index describes images by, if nothing else is said.
+DEFAULT = Settings(max_keypoints=STRONGEST, output="uint8")
+
+
+class Updated(NamedTuple):
+    """What became of the images of an index.
+
+    Attributes
+    ----------
+    added, changed, gone, kept
+        Names of images.
+    bad
+        Names of those that could not be described, and why.
+    """
+
+    added: list[str]
+    changed: list[str]
+    gone: list[str]
+    kept: list[str]
+    bad: dict[str, str]
+
+
+def update_index(
+    sources: Sequence[str | Path],
+    path: Path,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> Updated:
+    """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
+    tell = progress or nobody
+    images = find_images(sources)
+    stamps = {name: _stamp(file) for name, file in images.items()}
+    before = _known(path)
+    how = settings or (DEFAULT if before is None else before.checked_settings(path))
+    made_of = how.to_json()
+    if before is not None:
+        check_settings(path, json.dumps(before.made_of), made_of)
+    shards = [Shard(path / name) for name in before.shards] if before else []
+    stored = {name: stamp for shard in shards for name, stamp in shard.stamps.items()}
+    kept = [name for name in images if stored.get(name) == stamps[name]]
+    new = {name: images[name] for name in images if stored.get(name) != stamps[name]}
+    features = path / FEATURES
+    stale = [name for name in new if name in stored or _is_older(features, name, stamps[name])]
+    gone = [name for name in stored if name not in images]
+    if features.is_dir():
+        remove_features(features, [*stale, *gone])
+    extracted = extract_features(new, features, how, tell, max_pixels)
+    described = [name for name in new if name not in extracted.bad]
+    alive = sorted([*kept, *described])
+    if not alive:
+        reason = next(iter(extracted.bad.values()))
+        raise ValueError(f"none of {len(images)} images is usable; {reason}")
+
+    places = [str(Path(source).resolve()) for source in sources]
+    state = before or Manifest(asdict(how), json.loads(made_of), places, "", 0)
+    again = described
+    if len(alive) > GROWTH * state.learned_of:
+        state = _learned(path, alive, state)
+        shards, again = [], alive
+    untouched, rest = _divided(shards, set(kept), bool(described))
+    if again or rest or places != state.sources:
+        words = np.load(path / state.words, allow_pickle=False)
+        pool = chain(_of_shards(rest, set(kept)), signatures_of(features, again, words))
+        total = len(again) + sum(len({*shard.names} & {*kept}) for shard in rest)
+        state = replace(state, shards=untouched, sources=places)
+        told = _told(pool, tell, total)
+        for shard in write_shards(path, state.next, stamps, told, len(words)):
+            listed = [*state.shards, shard.folder.name]
+            state = replace(state, shards=listed, next=state.next + 1)
+            write_manifest(path, state)
+        write_manifest(path, state)  # there may have been no image left to write
+    remove_others(path, state)
+    return Updated(
+        [name for name in described if name not in stored],
+        [name for name in described if name in stored],
+        gone,
+        kept,
+        extracted.bad,
+    )
+
+
+def _stamp(file: Path) -> Stamp:
+    state = file.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def _known(path: Path) -> Manifest | None:
+    """The index that is there; ValueError if something else is."""
+    if (path / INDEX).exists():
+        return read_manifest(path)
+    others = path.is_dir() and {file.name for file in path.iterdir()} - {FEATURES}
+    if others or (path.exists() and not path.is_dir()):
+        raise ValueError(f"{path}: expected an index, or a new or empty folder")
+    return None
+
+
+def _is_older(features: Path, name: str, stamp: Stamp) -> bool:
+    """Whether features of an interrupted run are older than the image."""
+    try:
+        return features_path(features, name).stat().st_mtime_ns < stamp[1]
+    except FileNotFoundError:
+        return False
+
+
+def _learned(path: Path, names: Sequence[str], state: Manifest) -> Manifest:
+    """The state of an index with newly learned words and no shards."""
+    file = f"words-{state.next:06d}.npy"
+    with atomic_path(path / file) as partial, partial.open("wb") as raw:
+        np.save(raw, learn_from(path / FEATURES, names))
+    return replace(state, words=file, learned_of=len(names), shards=[], next=state.next + 1)
+
+
+def _divided(shards: Iterable[Shard], kept: set[str], more: bool) -> tuple[list[str], list[Shard]]:
+    """Names of shards that stay as they are, and those to write again.
+
+    These are those with images that have changed or gone, and, if there are ``more`` images,
+    those that have room for them.
+    """
+    stay, rest = [], []
+    for shard in shards:
+        whole = kept.issuperset(shard.names) and (not more or len(shard.names) >= SHARD)
+        if whole:
+            stay.append(shard.folder.name)
+        else:
+            rest.append(shard)
+    return stay, rest
+
+
+def _of_shards(shards: Iterable[Shard], kept: set[str]) -> Iterator[tuple[str, Signature]]:
+    for shard in shards:
+        yield from (one for one in shard.signatures() if one[0] in kept)
+
+
+def _told(
+    pool: Iterable[tuple[str, Signature]], tell: Progress, total: int
+) -> Iterator[tuple[str, Signature]]:
+    for done, one in enumerate(pool, 1):
+        yield one
+        tell("indexing", done, total)

@@ -1,0 +1,234 @@
+"""One page that shows a reconstruction: cameras, points, image graph, tracks and errors."""
+
+from __future__ import annotations
+
+import html
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import atomic_path
+from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.sfm.report import Report
+
+__all__ = ["PAGE", "write_page"]
+
+#: Name of the page in the folder of a reconstruction.
+PAGE = "report.html"
+#: Points and edges of the graph shown at most: a page of some megabytes.
+POINTS, EDGES = 20_000, 3_000
+_INK, _CAMERAS, _LINES = "#37474f", "#c62828", "rgba(70,110,150,0.35)"
+
+
+def write_page(path: Path, report: Report, models: Mapping[int, Any], database: Path) -> bool:
+    """Write the page of a reconstruction; False, and nothing, if plotly is not there.
+
+    Parameters
+    ----------
+    path
+        Of the page: one file that needs no network.
+    report
+        The numbers.
+    models
+        ``pycolmap.Reconstruction`` by number; the first is shown.
+    database
+        Its verified pairs are the image graph.
+    """
+    try:
+        from plotly.io import to_html
+    except ImportError:
+        return False
+    model = models[0]
+    figures = {
+        "Cameras and points": _space(model),
+        "Seen from above": _above(model),
+        "Which images agree": _graph(database, models),
+        "Keypoints that see a point": _tracks(model),
+        "Errors of reprojection": _errors(model),
+    }
+    parts = []
+    for number, (title, figure) in enumerate(figures.items()):
+        height = 400 if number else 640
+        margin = {"l": 50, "r": 10, "t": 10, "b": 40} if number else dict.fromkeys("lrtb", 0)
+        figure.update_layout(height=height, margin=margin, showlegend=False)
+        figure.update_layout(template="plotly_white")
+        inner = to_html(figure, full_html=False, include_plotlyjs=number == 0)
+        parts.append(f"<section><h2>{title}</h2>{inner}</section>")
+    lines = "".join(f"<p>{html.escape(line)}</p>" for line in report.lines())
+    style = (
+        "body{font:16px sans-serif;margin:2em auto;max-width:1200px;color:#37474f}"
+        "main{display:grid;grid-template-columns:repeat(auto-fit,minmax(520px,1fr));gap:1em}"
+        "section:first-child{grid-column:1/-1}"
+    )
+    page = (
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Reconstruction</title>"
+        f"<style>{style}</style><h1>Reconstruction</h1>{lines}<main>{''.join(parts)}</main></html>"
+    )
+    with atomic_path(path) as partial:
+        partial.write_text(page)
+    return True
+
+
+def _cameras(model: Any) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Names, places (N, 3) and directions of view (N, 3) of the cameras."""
+    images = sorted(
+        (image for image in model.images.values() if image.has_pose), key=lambda one: one.name
+    )
+    places = np.array([image.projection_center() for image in images]).reshape(-1, 3)
+    views = np.array([image.viewing_direction() for image in images]).reshape(-1, 3)
+    return [image.name for image in images], places, views
+
+
+def _points(model: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """Places (N, 3) and colours of points, evenly chosen; none of the furthest hundredth."""
+    found = list(model.points3D.values())
+    places = np.array([point.xyz for point in found]).reshape(-1, 3)
+    if not len(places):
+        return places, []
+    away = np.linalg.norm(places - np.median(places, axis=0), axis=1)
+    near = np.flatnonzero(away <= np.quantile(away, 0.99))
+    chosen = near[np.unique(np.linspace(0, len(near) - 1, min(POINTS, len(near))).astype(int))]
+    colours = [f"rgb({','.join(map(str, found[i].color.tolist()))})" for i in chosen]
+    return places[chosen].round(4), colours
+
+
+def _upright(model: Any) -> NDArray[np.float64]:
+    """(3, 3): right, ahead and up, as the cameras have them on average."""
+    turns = [image.cam_from_world().rotation.matrix() for image in _posed(model)]
+    up = -np.mean([turn[1] for turn in turns], axis=0)
+    ahead = np.mean([turn[2] for turn in turns], axis=0)
+    up /= np.linalg.norm(up) or 1
+    ahead = ahead - ahead @ up * up
+    if np.linalg.norm(ahead) < 1e-6:  # cameras all around: any direction will do
+        ahead = np.cross(up, [1.0, 0, 0])
+    ahead /= np.linalg.norm(ahead)
+    return np.array([np.cross(ahead, up), ahead, up])
+
+
+def _posed(model: Any) -> list[Any]:
+    return [image for image in model.images.values() if image.has_pose]
+
+
+def _space(model: Any) -> Any:
+    import plotly.graph_objects as go
+
+    axes = _upright(model)
+    places, colours = _points(model)
+    names, cameras, views = _cameras(model)
+    x, y, z = (places @ axes.T).T
+    cx, cy, cz = (cameras @ axes.T).T
+    length = 0.05 * float(np.linalg.norm(np.ptp(cameras, axis=0)) or 1)
+    ends = (cameras + length * views) @ axes.T
+    lines = np.full((3 * len(cameras), 3), np.nan)
+    lines[0::3], lines[1::3] = cameras @ axes.T, ends
+    small = {"size": 1.5, "color": colours}
+    figure = go.Figure(
+        [
+            go.Scatter3d(x=x, y=y, z=z, mode="markers", marker=small, name="points"),
+            go.Scatter3d(
+                x=cx,
+                y=cy,
+                z=cz,
+                text=names,
+                mode="markers",
+                marker={"size": 4, "color": _CAMERAS},
+                name="cameras",
+            ),
+            go.Scatter3d(
+                x=lines[:, 0],
+                y=lines[:, 1],
+                z=lines[:, 2],
+                mode="lines",
+                line={"color": _CAMERAS, "width": 4},
+                name="views",
+                hoverinfo="skip",
+            ),
+        ]
+    )
+    behind = {"eye": {"x": -0.5, "y": -1.3, "z": 0.7}}  # the cameras, a little to the left, above
+    figure.update_scenes(aspectmode="data", camera=behind)
+    return figure
+
+
+def _above(model: Any) -> Any:
+    import plotly.graph_objects as go
+
+    axes = _upright(model)
+    places, _ = _points(model)
+    names, cameras, _ = _cameras(model)
+    x, y, _ = (places @ axes.T).T
+    cx, cy, _ = (cameras @ axes.T).T
+    figure = go.Figure(
+        [
+            go.Scattergl(
+                x=x, y=y, mode="markers", marker={"size": 2, "color": _LINES}, name="points"
+            ),
+            go.Scatter(
+                x=cx, y=cy, text=names, mode="markers", marker={"color": _CAMERAS}, name="cameras"
+            ),
+        ]
+    )
+    figure.update_yaxes(scaleanchor="x")
+    return figure
+
+
+def _graph(database: Path, models: Mapping[int, Any]) -> Any:
+    """Images around a circle, those of a model together, with lines between those that agree."""
+    import plotly.graph_objects as go
+
+    pycolmap = pycolmap_module()
+    with closing(sqlite3.connect(database)) as base:
+        names = dict(base.execute("SELECT image_id, name FROM images"))
+        query = "SELECT pair_id FROM two_view_geometries WHERE rows > 0 ORDER BY rows DESC"
+        pairs = [pycolmap.pair_id_to_image_pair(pair) for (pair,) in base.execute(query)]
+    of = {image.name: n for n, model in models.items() for image in _posed(model)}
+    order = sorted(names, key=lambda i: (of.get(names[i], len(models)), names[i]))
+    angles = {image: 2 * np.pi * k / len(order) for k, image in enumerate(order)}
+    where = {image: (np.cos(angle), np.sin(angle)) for image, angle in angles.items()}
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for one, other in pairs[:EDGES]:
+        x += [where[one][0], where[other][0], None]
+        y += [where[one][1], where[other][1], None]
+    groups = [of.get(names[image]) for image in order]
+    text = [
+        f"{names[i]}<br>{'in no model' if g is None else f'model {g}'}"
+        for i, g in zip(order, groups, strict=True)
+    ]
+    figure = go.Figure(
+        [
+            go.Scatter(x=x, y=y, mode="lines", line={"color": _LINES, "width": 1}, name="agree"),
+            go.Scatter(
+                x=[where[i][0] for i in order],
+                y=[where[i][1] for i in order],
+                text=text,
+                mode="markers",
+                marker={"color": [-1 if g is None else g for g in groups], "colorscale": "Turbo"},
+                name="images",
+            ),
+        ]
+    )
+    figure.update_xaxes(visible=False).update_yaxes(visible=False, scaleanchor="x")
+    return figure
+
+
+def _tracks(model: Any) -> Any:
+    import plotly.graph_objects as go
+
+    lengths = np.bincount([point.track.length() for point in model.points3D.values()])
+    figure = go.Figure(go.Bar(x=np.arange(2, len(lengths)), y=lengths[2:], marker_color=_INK))
+    return figure.update_layout(xaxis_title="keypoints", yaxis_title="points", bargap=0.1)
+
+
+def _errors(model: Any) -> Any:
+    import plotly.graph_objects as go
+
+    counts, edges = np.histogram([point.error for point in model.points3D.values()], bins=40)
+    middles = (edges[:-1] + edges[1:]) / 2
+    figure = go.Figure(go.Bar(x=middles, y=counts, marker_color=_INK))
+    return figure.update_layout(xaxis_title="pixels", yaxis_title="points", bargap=0)

@@ -1,0 +1,83 @@
+"""``mkdesc index``, ``find``, ``groups`` and ``pairs`` as a user meets them."""
+
+import subprocess
+import sys
+
+import cv2
+import numpy as np
+import pytest
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two photographs of one place, one of another, and one that is broken."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "in").mkdir()
+    for name in "ac":
+        noise = cv2.GaussianBlur(rng.integers(0, 256, (180, 240), np.uint8), (0, 0), 2)
+        cv2.imwrite(str(tmp_path / f"in/{name}.png"), cv2.normalize(noise, None, 0, 255, 32))
+    turn = cv2.getRotationMatrix2D((120, 90), 15, 1)
+    turned = cv2.warpAffine(cv2.imread(str(tmp_path / "in/a.png")), turn, (240, 180))
+    cv2.imwrite(str(tmp_path / "in/b.png"), turned)
+    (tmp_path / "in/broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
+    return tmp_path
+
+
+def test_from_a_folder_to_what_it_shows(folder):
+    done = run("index", "in", "-o", "index", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "left out: in/broken.jpg: truncated" in done.stderr
+    assert done.stderr.splitlines()[-1] == "index: 3 images (3 new)"
+    done = run("index", "in", "-o", "index", cwd=folder)
+    assert done.stderr.splitlines()[-1] == "index: 3 images (nothing new)"
+
+    options = ("--verify", "--box", "0,0,240,120", "-o", "sheet.png")
+    done = run("find", "in/b.png", "index", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    *rows, last = done.stdout.splitlines()
+    assert [row.split()[1] for row in rows] == ["b.png", "a.png", "c.png"]
+    assert [int(row.split()[3]) > 50 for row in rows] == [True, True, False]
+    assert last == "written: sheet.png"
+    sheet = cv2.imread(str(folder / "sheet.png"))
+    assert np.ptp(sheet.astype(int), axis=2).max() > 100  # coloured lines
+    done = run("find", "in/b.png", "index", "-k", "1", cwd=folder)
+    assert [line.split() for line in done.stdout.splitlines()] == [["1", "b.png", "1.000"]]
+
+    done = run("pairs", "in", "-o", "pairs.txt", "-k", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "pairs.txt").read_text().splitlines()[0] == "a.png b.png"
+    assert "pairs.txt: 2 of 3 pairs of 3 images" in done.stderr
+
+    done = run("groups", "index", "-o", "places", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "  1    2 photographs: a.png, b.png",
+        "1 places; 1 photographs are of none of them",
+        "written: places",
+    ]
+    links = {link.name: link.resolve() for link in (folder / "places/001").iterdir()}
+    assert links == {name: (folder / "in" / name).resolve() for name in ("a.png", "b.png")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["find", "in/a.png", "gone"], "error: gone: no index here (mkdesc index IMAGES -o gone)"),
+        (["find", "in/a.png", "gone", "-o", "x.gif"], "error: --output: expected a name ending"),
+        (["find", "in/a.png", "gone", "--box", "1,2"], "error: --box: expected four numbers"),
+        (["pairs", "in", "-o", "p", "--how", "some"], "error: --how: expected one of"),
+        (["pairs", "in", "-o", "p", "-k", "0"], "error: -k: expected an integer >= 1, got 0"),
+        (["groups", "gone", "-o", "in"], "error: --output: expected a folder that does not exist"),
+        (["pairs", "gone", "-o", "p"], "error: gone does not exist"),
+        (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),
+    ],
+)
+def test_bad_input_is_one_line(folder, arguments, message):
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert message in done.stderr.strip().splitlines()[-1]

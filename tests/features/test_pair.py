@@ -1,0 +1,251 @@
+"""Two photographs in, matches out: plain, guided and from wide viewpoints."""
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+
+import cv2
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc.features.agreement import Request
+from mkdesc.features.wide import match_wide
+
+CORNERS = np.array([[[0.0, 0], [399, 0], [399, 299], [0, 299]]])
+
+
+def texture(seed, shape=(300, 400)):
+    """Blobs of many sizes: something to find at every scale."""
+    rng = np.random.default_rng(seed)
+    total = np.zeros(shape, np.float32)
+    for sigma in (1.5, 3, 6, 12):
+        noise = cv2.GaussianBlur(rng.normal(size=shape).astype(np.float32), (0, 0), sigma)
+        total += noise / noise.std()
+    return cv2.normalize(total, None, 0, 255, 32).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def image():
+    return texture(0)
+
+
+@pytest.fixture(scope="module")
+def features():
+    return mkdesc.Features(800)
+
+
+def moved(image, matrix):
+    """Seen through a homography, without aliasing: four times as large, then reduced."""
+    fine = np.diag([4.0, 4, 1])
+    fine[:2, 2] = 1.5
+    large = cv2.warpPerspective(image, fine @ matrix, (1600, 1200), flags=cv2.INTER_CUBIC)
+    return cv2.resize(large, (400, 300), interpolation=cv2.INTER_AREA)
+
+
+def corner_error(found, matrix):
+    off = cv2.perspectiveTransform(CORNERS, found) - cv2.perspectiveTransform(CORNERS, matrix)
+    return np.linalg.norm(off, axis=2).mean()
+
+
+@pytest.fixture(scope="module")
+def turned(image):
+    matrix = np.vstack([cv2.getRotationMatrix2D((200, 150), 20, 0.9), [0, 0, 1]])
+    return moved(image, matrix), matrix
+
+
+@pytest.fixture(scope="module")
+def slanted(image):
+    """As seen from aside, by a tilt of five, along no axis of the image."""
+    c, s = np.cos(0.6), np.sin(0.6)
+    turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    middle, back = np.eye(3), np.eye(3)
+    middle[:2, 2], back[:2, 2] = (-200, -150), (200, 150)
+    matrix = back @ turn.T @ np.diag([0.3, 1.5, 1]) @ turn @ middle
+    return moved(image, matrix), matrix
+
+
+def test_an_easy_pair(image, turned, features):
+    found = mkdesc.match_images(image, turned[0], features)
+    assert found.verified
+    assert found.geometry == "homography"
+    assert corner_error(found.matrix, turned[1]) < 1
+    right = np.linalg.norm(
+        cv2.perspectiveTransform(found.points_a[None], turned[1])[0] - found.points_b, axis=1
+    )
+    assert (right[found.inliers] < 3).mean() > 0.99
+    assert found.inliers.sum() > 100
+    np.testing.assert_allclose(found.keypoints_a[found.pairs[:, 0], :2], found.points_a)
+    np.testing.assert_allclose(found.keypoints_b[found.pairs[:, 1], :2], found.points_b)
+    assert set(found.timings) == {"read", "load", "describe", "match"}
+    assert f"{found.inliers.sum()} of them verified" in repr(found)
+
+
+def test_the_same_as_by_hand(image, turned, features):
+    """What the parts give one after the other."""
+    found = mkdesc.match_images(image, turned[0], features, geometry="homography")
+    seen = [features.detectAndCompute(x) for x in (image, turned[0])]
+    matches = mkdesc.match_descriptors(seen[0][1], seen[1][1], ratio=0.95)
+    np.testing.assert_array_equal(found.pairs, matches.pairs)
+    points = [np.array([k.pt for k in keypoints]) for keypoints, _ in seen]
+    here, there = points[0][matches.pairs[:, 0]], points[1][matches.pairs[:, 1]]
+    expected = mkdesc.verify_matches(here, there, "homography")
+    np.testing.assert_array_equal(found.inliers, expected.inliers)
+
+
+def test_an_easy_pair_needs_no_views(image, turned, features):
+    found = mkdesc.match_images(image, turned[0], features, wide=True)
+    assert "wide" not in found.timings
+    assert len(found.keypoints_a) <= 800
+
+
+def test_guided_matches_are_more_and_right(image, turned, features):
+    noisy = np.clip(turned[0] + np.random.default_rng(1).normal(0, 25, turned[0].shape), 0, 255)
+    plain, guided = (
+        mkdesc.match_images(image, noisy.astype(np.uint8), features, guided=g)
+        for g in (False, True)
+    )
+    assert guided.inliers.sum() > plain.inliers.sum()
+    off = np.linalg.norm(
+        cv2.perspectiveTransform(guided.points_a[None], turned[1])[0] - guided.points_b, axis=1
+    )
+    assert (off[guided.inliers] < 4).mean() > 0.98
+
+
+def test_wide_finds_what_plain_cannot(image, slanted, features):
+    plain = mkdesc.match_images(image, slanted[0], features)
+    assert not plain.verified
+    found = mkdesc.match_images(image, slanted[0], features, wide=True)
+    assert found.geometry == "homography"
+    assert found.inliers.sum() > 50
+    assert corner_error(found.matrix, slanted[1]) < 5
+    back = mkdesc.match_images(slanted[0], image, features, wide=True)
+    assert corner_error(np.linalg.inv(back.matrix), slanted[1]) < 5
+
+
+def test_other_detectors_and_outputs_go_wide_too(image, slanted):
+    features = mkdesc.Features("orb", 500, output="uint8")
+    found = mkdesc.match_images(image, slanted[0], features, wide=True)
+    assert corner_error(found.matrix, slanted[1]) < 5
+
+
+def test_unrelated_pictures_are_refused(features):
+    """However far it looks: all levels are tried, none believes."""
+    found = mkdesc.match_images(texture(5), texture(6), features, wide=True)
+    assert not found.verified
+    assert found.inliers.sum() == 0
+    assert found.matrix is None
+    assert len(found.keypoints_a) > 5000  # it did look from aside
+
+
+def test_nothing_to_see(features):
+    blank = np.zeros((100, 100), np.uint8)
+    for wide in (False, True):
+        found = mkdesc.match_images(blank, blank, features, wide=wide)
+        assert len(found) == 0
+        assert not found.verified
+        assert found.draw().shape[2] == 3
+
+
+def test_a_deep_scene_is_not_forced_onto_a_plane(shared):
+    folder = shared / "data" / "multiview" / "fountain-P11" / "images"
+    names = [folder / "0003.jpg", folder / "0004.jpg"]
+    found = mkdesc.match_images(*names)
+    assert found.geometry == "fundamental"
+    posed = mkdesc.match_images(*names, focal_lengths=(1380, 1380))
+    assert posed.geometry == "essential"
+    assert np.linalg.norm(posed.translation) == pytest.approx(1)
+
+
+def test_graffiti_from_aside(shared):
+    """graf 1 and 6, which SIFT cannot match: the homography of the sequence's authors."""
+    folder = shared / "data" / "sequences" / "graf"
+    found = mkdesc.match_images(folder / "1.png", folder / "6.png", wide=True)
+    truth = np.loadtxt(folder / "H_1_6")
+    corners = np.array([[[0.0, 0], [799, 0], [799, 639], [0, 639]]])
+    off = cv2.perspectiveTransform(corners, found.matrix)
+    off -= cv2.perspectiveTransform(corners, truth)
+    assert np.linalg.norm(off, axis=2).mean() < 10
+    assert found.inliers.sum() > 200
+
+
+@pytest.fixture(scope="module")
+def results(image, turned, features):
+    return {
+        True: mkdesc.match_images(image, turned[0], features),
+        False: mkdesc.match_images(image, texture(9), features),
+    }
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_files_hold_what_was_found(results, verified, tmp_path):
+    found = results[verified]
+    assert found.verified == verified
+    for ending in (".npz", ".csv", ".json", ".png", ".jpg", ".svg"):
+        found.save(tmp_path / f"m{ending}")
+    with np.load(tmp_path / "m.npz") as file:
+        np.testing.assert_array_equal(file["points_a"], found.points_a)
+        np.testing.assert_array_equal(file["inliers"], found.inliers)
+        np.testing.assert_array_equal(file["keypoints_b"], found.keypoints_b)
+        assert ("matrix" in file) == verified
+        assert not verified or str(file["geometry"]) == "homography"
+    with (tmp_path / "m.csv").open() as text:
+        rows = list(csv.DictReader(text))
+    assert len(rows) == len(found)
+    first = rows[0]
+    np.testing.assert_allclose(
+        [float(first["x_a"]), float(first["y_a"]), float(first["x_b"]), float(first["y_b"])],
+        [*found.points_a[0], *found.points_b[0]],
+        atol=1e-3,
+    )
+    assert sum(int(row["inlier"]) for row in rows) == found.inliers.sum()
+    data = json.loads((tmp_path / "m.json").read_text())
+    assert data["verified"] == verified
+    np.testing.assert_allclose(data["points_b"], found.points_b)
+    shown = found.inliers.sum() if verified else len(found)
+    lines = ET.parse(tmp_path / "m.svg").getroot().findall("{http://www.w3.org/2000/svg}line")
+    assert len(lines) == min(shown, 250)
+    picture = cv2.imread(str(tmp_path / "m.png"))
+    np.testing.assert_array_equal(picture, found.draw())
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("m.txt", ValueError, r"expected a name ending in \.png"),
+        ("m", ValueError, "expected a name ending"),
+        ("gone/m.png", FileNotFoundError, r"the folder .*gone does not exist"),
+        (".", ValueError, "expected a name ending"),
+    ],
+)
+def test_files_that_cannot_be(results, tmp_path, name, error, message):
+    with pytest.raises(error, match=message):
+        results[True].save(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"geometry": "flat"}, "geometry: expected one of auto"),
+        ({"threshold": 0}, "threshold: expected"),
+        ({"ratio": 3}, "ratio: expected"),
+        ({"geometry": "essential"}, "focal_lengths: expected"),
+        ({"focal_lengths": (0, 100)}, "focal_lengths: expected"),
+        ({"focal_lengths": (1, 2, 3)}, "focal_lengths: expected"),
+    ],
+)
+def test_what_is_wrong_is_named(image, options, message):
+    with pytest.raises(ValueError, match=message):
+        mkdesc.match_images(image, image, **options)
+
+
+def test_missing_files_are_named_before_any_work(image, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"b: no such file: .*gone"):
+        mkdesc.match_images(image, tmp_path / "gone.png")
+
+
+def test_a_plane_that_is_asked_for_is_all_that_is_looked_for(image, slanted, features):
+    request = Request("homography")
+    one_thread = features.replace(n_threads=1)
+    found = match_wide((image, slanted[0]), one_thread, request, 800, 2)
+    assert found.verified.geometry == "homography"

@@ -1,0 +1,184 @@
+"""Indexes: what is found, and that they stay right whatever happens to the photographs."""
+
+import json
+import os
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc.features.folder import Settings
+from mkdesc.retrieval.groups import find_groups
+from mkdesc.retrieval.signature import make_signature
+
+FEW = Settings(max_keypoints=300, output="uint8")
+
+
+@pytest.fixture
+def index(places, tmp_path):
+    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    return mkdesc.Index(tmp_path / "index")
+
+
+def groups(index, k=3):
+    """What is found for each image: the places of the first ``k``."""
+    return {
+        name: [one.name[0] for one in index.find_features(index.features(name), k)]
+        for name in index.names
+    }
+
+
+def test_views_of_a_place_are_found(index, places):
+    assert len(index) == 9
+    assert groups(index) == {name: [name[0]] * 3 for name in index.names}
+    found = index.find(places / "1/2.png", k=4)
+    assert found[0].name == "1/2.png"
+    assert found[0].similarity == pytest.approx(1)
+    assert [one.inliers for one in found] == [0] * 4
+    assert [one.similarity for one in found] == sorted((o.similarity for o in found), reverse=True)
+    with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
+        index.find(places / "1/2.png", k=0)
+
+
+def test_what_agrees_comes_first(index, places):
+    query = cv2.imread(str(places / "2/1.png"))
+    found = index.find(query, k=9, verify=9)
+    assert [one.name[0] for one in found[:3]] == ["2"] * 3
+    assert all(one.inliers > 50 for one in found[:3])
+    assert all(one.inliers < 30 for one in found[3:])
+    # A turn of 65 degrees about the middle, and a zoom: matched places obey it.
+    other = next(one for one in found if one.name == "2/2.png")
+    turns = [
+        np.vstack([cv2.getRotationMatrix2D((120, 100), *how), [0, 0, 1]])
+        for how in [(25, 1.1), (-40, 0.9)]
+    ]
+    motion = turns[1] @ np.linalg.inv(turns[0])
+    there = other.agreement.here @ motion[:2, :2].T + motion[:2, 2]
+    assert np.median(np.linalg.norm(there - other.agreement.there, axis=1)) < 1.5
+
+
+def test_a_part_of_the_query(index, view, tmp_path):
+    both = np.hstack([view(0)[:, :120], view(2)[:, 120:]])
+    cv2.imwrite(str(tmp_path / "both.png"), both)
+    for box, place in [((0, 0, 120, 200), "0"), ((120, 0, 240, 200), "2")]:
+        found = index.find(tmp_path / "both.png", 3, box=box)
+        assert {one.name[0] for one in found} == {place}
+    with pytest.raises(ValueError, match=r"box: expected left < right <= 240 .* got 0, 0, 999, 1"):
+        index.find(tmp_path / "both.png", box=(0, 0, 999, 1))
+
+
+def test_updates_leave_what_a_new_index_has(places, view, tmp_path, monkeypatch):
+    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 4)
+    monkeypatch.setattr("mkdesc.retrieval.updating.SHARD", 4)
+    target = tmp_path / "index"
+    mkdesc.Index.update(places, target, FEW)
+    assert mkdesc.Index.update(places, target) == ([], [], [], sorted(_names(places)), {})
+    (places / "0/1.png").unlink()
+    shutil.copy(places / "2/0.png", places / "1/0.png")
+    cv2.imwrite(str(places / "2/9.png"), view(2, 10))
+    (places / "broken.png").write_bytes(b"nothing")
+    news = mkdesc.Index.update(places, target)
+    assert (news.added, news.changed, news.gone) == (["2/9.png"], ["1/0.png"], ["0/1.png"])
+    assert list(news.bad) == ["broken.png"]
+    index = mkdesc.Index(target)
+    assert sorted(index.names) == sorted(_names(places) - {"broken.png"})
+    assert {one.name for one in index.find(places / "2/0.png", 2)} == {"1/0.png", "2/0.png"}
+    # Signatures are those of the features that are there, by the words that are there.
+    for shard in index.signatures.shards:
+        for name, stored in shard.signatures():
+            made = make_signature(index.features(name).descriptors, index.signatures.words)
+            np.testing.assert_array_equal(stored.codes, made.codes)
+    listed = json.loads((target / "index.json").read_text())
+    assert {file.name for file in target.iterdir()} == {
+        "index.json",
+        "features",
+        listed["words"],
+        *listed["shards"],
+    }
+
+
+def _names(folder):
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*.png")}
+
+
+@pytest.mark.parametrize("step", ["describing", "indexing"])
+def test_interrupted_work_goes_on(places, tmp_path, monkeypatch, step):
+    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 2)
+
+    def stop(what, done, total):
+        if (what, done) == (step, 5):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
+    described = {file: file.stat().st_mtime_ns for file in tmp_path.glob("index/features/*/*")}
+    assert len(described) >= 5
+    if step == "indexing":  # what is there is whole
+        assert len(mkdesc.Index(tmp_path / "index")) == 4
+    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    assert {file: file.stat().st_mtime_ns for file in described} == described
+    index = mkdesc.Index(tmp_path / "index")
+    assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(places))}
+
+
+def test_images_that_change_while_work_is_interrupted(places, tmp_path):
+    def stop(what, done, total):
+        if done == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
+    shutil.copy(places / "2/0.png", places / "0/0.png")
+    later = (tmp_path / "index/features/0/0.png.npz").stat().st_mtime_ns + 10**9
+    os.utime(places / "0/0.png", ns=(later, later))
+    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    index = mkdesc.Index(tmp_path / "index")
+    assert {one.name for one in index.find(places / "2/0.png", 2)} == {"0/0.png", "2/0.png"}
+
+
+def test_words_are_learned_again_when_there_are_many_more(places, tmp_path):
+    (tmp_path / "few").mkdir()
+    shutil.copy(places / "0/0.png", tmp_path / "few/a.png")
+    mkdesc.Index.update(tmp_path / "few", tmp_path / "index", FEW)
+    few = len(mkdesc.Index(tmp_path / "index").signatures.words)
+    mkdesc.Index.update([tmp_path / "few", places], tmp_path / "index")
+    index = mkdesc.Index(tmp_path / "index")
+    assert len(index.signatures.words) > 5 * few
+    assert len(index) == 10
+    assert len(list((tmp_path / "index").glob("words-*"))) == 1
+
+
+def test_what_is_no_index_is_refused(places, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no index here \(mkdesc index"):
+        mkdesc.Index(tmp_path)
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index/thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="index: expected an index, or a new or empty folder"):
+        mkdesc.Index.update(places, tmp_path / "index")
+    (tmp_path / "index/index.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
+        mkdesc.Index(tmp_path / "index")
+
+
+def test_settings_are_not_mixed(index, places):
+    other = Settings(max_keypoints=200, output="uint8")
+    with pytest.raises(ValueError, match=r"other settings .max_keypoints 300 instead of 200"):
+        mkdesc.Index.update(places, index.path, other)
+    assert index.settings == FEW
+
+
+def test_no_usable_image(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.png").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"none of 1 images is usable; .*a\.png"):
+        mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+    cv2.imwrite(str(tmp_path / "in/a.png"), np.full((50, 50), 7, np.uint8))
+    with pytest.raises(ValueError, match="no keypoints in any of 1 images"):
+        mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+
+
+def test_places_are_told_apart(index):
+    found = find_groups(index)
+    assert found == [[f"{place}/{number}.png" for number in range(3)] for place in range(3)]
