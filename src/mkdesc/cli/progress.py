@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -84,8 +84,7 @@ def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Te
             if name not in lines:
                 while lines and not keep:
                     bar.remove_task(lines.popitem()[1])
-                own: dict[str, Any] = {"unit": UNITS[name]} if name in UNITS else {}
-                lines[name] = bar.add_task(what, total=None, **own)
+                lines[name] = bar.add_task(what, total=None, unit=UNITS.get(name, unit))
             bar.update(lines[name], description=what, completed=done, total=total or None)
 
         yield tell

@@ -249,21 +249,24 @@ def _train(
     if fresh is None:
         trained.fit_views(FixedViews(raw, point_of, training), check, statistics, progress)
         return
-    device = trained.chosen_device()
+    device, threads = trained.chosen_device(), None
     if device.type != "cpu":
         from mkdesc.learn.device_views import DeviceViews
 
         views: FreshViews = DeviceViews(raw, point_of, training, fresh, mkd, device)
     else:
+        # Half of the cores train, half make views: both on one core would wait for each other.
+        every = checked_threads(mkd.n_threads)
+        threads = max(1, every // 2)
         alone = MKD(**mkd.get_params(deep=False) | {"n_threads": 1})
 
         def make(number: int) -> Replacement:
             first, patches = fresh.patches(number)
             return Replacement(first, alone.transform(patches))
 
-        views = FreshViews(raw, point_of, training, make, checked_threads(mkd.n_threads))
+        views = FreshViews(raw, point_of, training, make, max(1, every - threads))
     try:
-        trained.fit_views(views, check, statistics, progress)
+        trained.fit_views(views, check, statistics, progress, threads)
     finally:
         views.close()
 

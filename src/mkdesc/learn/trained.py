@@ -151,6 +151,7 @@ class TrainedHead(Estimator):
         check: Views,
         statistics: Statistics,
         progress: Progress | None = None,
+        threads: int | None = None,
     ) -> Self:
         """Learn from any views.
 
@@ -162,6 +163,8 @@ class TrainedHead(Estimator):
             Of the same kind of descriptors, of the power of the whitening.
         progress
             Told of the steps.
+        threads
+            How many PyTorch may use on a CPU; None: as many as it likes.
         """
         self.check()
         module = _training()
@@ -182,6 +185,7 @@ class TrainedHead(Estimator):
             loss=self.loss,
             device=str(device),
             seed=int(self.seed),
+            threads=threads,
         )
         seed = int(self.seed)
         pairs = check.batch(few, np.random.default_rng([seed, 3]))

@@ -46,6 +46,8 @@ class Schedule:
         Of PyTorch.
     seed
         Of what is drawn.
+    threads
+        How many PyTorch may use on a CPU; None: as many as it likes.
     """
 
     steps: int | None
@@ -55,6 +57,7 @@ class Schedule:
     loss: str
     device: str
     seed: int
+    threads: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,17 @@ def train(
         Told of steps, and the loss. A KeyboardInterrupt, from it or from anywhere, ends the
         training: the best so far is what has been learned.
     """
+    before = torch.get_num_threads()
+    torch.set_num_threads(how.threads or before)
+    try:
+        return _train(layers, views, check, how, progress)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _train(
+    layers: Layers, views: Views, check: tuple[Any, Any], how: Schedule, progress: Progress
+) -> Trained:
     network = Network(layers, how.device)
     compute = LOSSES[how.loss]
     rng = np.random.default_rng([how.seed, 1])
