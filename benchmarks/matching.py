@@ -237,7 +237,9 @@ def speed(photo: Path, keypoints: int = 2000, rounds: int = 40) -> dict[str, lis
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--models", nargs="+", default=["photo", "photo-net", "extended", "default-32"])
+    parser.add_argument(
+        "--models", nargs="+", default=["photo", "photo-net", "extended", "default-32"]
+    )
     parser.add_argument("--sides", nargs="+", type=float, default=SIDES)
     parser.add_argument("--kinds", nargs="+", default=["planar", "3-D"])
     parser.add_argument("--quick", action="store_true", help="SIFT keypoints only")

@@ -114,11 +114,12 @@ def slanted(data: Path, count: int, seed: int = 0) -> Iterator[Pair]:
 
 
 def unrelated(data: Path, count: int, seed: int = 0) -> Iterator[tuple[str, Path, Path]]:
-    """Photographs of different scenes; lund and door are one scene."""
+    """Photographs of different scenes; lund and door are one place, and entry and castle."""
     photos = sorted((data / "photos").glob("*.jpg"))
 
     def scene(path: Path) -> str:
-        return path.stem.split("_")[0].replace("door", "lund")
+        name = path.stem.split("_")[0]
+        return {"door": "lund", "entry": "castle"}.get(name, name)
 
     pairs = [(a, b) for a, b in itertools.combinations(photos, 2) if scene(a) != scene(b)]
     for index in np.random.default_rng(seed).permutation(len(pairs))[:count]:
