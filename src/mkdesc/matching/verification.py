@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,8 +41,9 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-class Verified(NamedTuple):
-    """What matches agree on.
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """What matches agree on; ``matrix, inliers = ...`` takes it apart.
 
     Attributes
     ----------
@@ -62,6 +65,9 @@ class Verified(NamedTuple):
     geometry: str | None = None
     rotation: Floats | None = None
     translation: Floats | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.matrix, self.inliers))
 
 
 def verify_matches(
