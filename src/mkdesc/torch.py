@@ -12,14 +12,16 @@ try:
 except ImportError as error:
     raise ImportError("mkdesc.torch needs PyTorch: pip install 'mkdesc[torch]'") from error
 
+from mkdesc.compute.torch.export import export_onnx
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import to_head
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Head
+from mkdesc.images.cutting_torch import cut_patches
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.models import load_model
 
-__all__ = ["MKDescriptor"]
+__all__ = ["MKDescriptor", "cut_patches", "export_onnx"]
 
 del _torch
 

@@ -13,10 +13,11 @@ from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
 from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.measures.descriptors import as_descriptors
+from mkdesc.models import open_model
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Write descriptors for other tools.", no_args_is_help=True)
+app = typer.Typer(help="Write descriptors and models for other tools.", no_args_is_help=True)
 
 
 @app.command("hpatches-csv")
@@ -53,3 +54,28 @@ def _hpatches_csv(
                     write_csv(folder, sequence.name, image, rows)
                 bar.advance(task)
     console.print(f"{folder}: {len(dataset)} sequences", highlight=False, soft_wrap=True)
+
+
+@app.command("onnx")
+def _onnx(
+    model: Annotated[str, typer.Argument(help="Bundled model, model file, or FILE:SET:METHOD.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL.onnx", help="Where to write.")
+    ],
+    dtype: Annotated[
+        str, typer.Option(help="Of the patches (N, 1, W, W) that it takes: float32 or uint8.")
+    ] = "float32",
+) -> None:
+    """Write a model for ONNX runtimes: patches in, unit vectors out."""
+    from mkdesc.torch import MKDescriptor, export_onnx
+
+    if output.suffix != ".onnx":
+        raise ValueError(f"--output: expected a file name ending in .onnx, got {output.name}")
+    descriptor = MKDescriptor(open_model(model))
+    export_onnx(descriptor, output, dtype)
+    size = descriptor.patch_size
+    console.print(
+        f"{output}: {dtype} patches (N, 1, {size}, {size}) to descriptors "
+        f"(N, {descriptor.out_dims})",
+        soft_wrap=True,
+    )

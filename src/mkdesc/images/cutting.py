@@ -15,7 +15,7 @@ from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
 from mkdesc.images.reading import opencv
 
-__all__ = ["compile_for", "cut_patches"]
+__all__ = ["check_interpolation", "choose_levels", "compile_for", "cut_patches"]
 
 #: Patches per unit of work.
 BLOCK = 64
@@ -108,11 +108,9 @@ def cut_patches(
     if not isinstance(patch_size, (int, np.integer)) or patch_size < 1:
         raise ValueError(f"patch_size: expected an integer >= 1, got {patch_size!r}")
     threads = checked_threads(n_threads)
-    if interpolation not in INTERPOLATIONS:
-        expected = " or ".join(map(repr, INTERPOLATIONS))
-        raise ValueError(f"interpolation: expected {expected}, got {interpolation!r}")
+    check_interpolation(interpolation)
     gray = as_gray(image, rgb)
-    placed, chosen = _choose(to_frames(frames, side), int(patch_size), gray.shape)
+    placed, chosen = choose_levels(to_frames(frames, side), int(patch_size), gray.shape)
     limit = np.float32(0 if gray.dtype.kind == "f" else np.iinfo(gray.dtype).max)
     dtype = "uint8" if gray.dtype == np.uint8 else "float32"
     out = np.empty((len(placed), patch_size, patch_size), dtype)
@@ -134,7 +132,14 @@ def cut_patches(
     return out.astype(np.uint16) if gray.dtype == np.uint16 else out
 
 
-def _choose(
+def check_interpolation(interpolation: str) -> None:
+    """Refuse unknown names."""
+    if interpolation not in INTERPOLATIONS:
+        expected = " or ".join(map(repr, INTERPOLATIONS))
+        raise ValueError(f"interpolation: expected {expected}, got {interpolation!r}")
+
+
+def choose_levels(
     frames: NDArray[np.float64], size: int, shape: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Frames from pixel indices of the patch to pixels of a level; which, and how many samples.

@@ -1,0 +1,89 @@
+"""The module as an ONNX file."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor, nn
+
+from mkdesc._support.files import atomic_path
+from mkdesc.compute.torch.module import Descriptor
+
+__all__ = ["export_onnx"]
+
+#: Version of ONNX's operators: what onnxruntime 1.16 and later run.
+OPSET = 18
+
+_TYPES = {"uint8": torch.uint8, "float32": torch.float32}
+
+
+def export_onnx(
+    descriptor: Descriptor, path: str | os.PathLike[str], dtype: str = "float32"
+) -> None:
+    """Write a descriptor as an ONNX file, for any number of patches at a time.
+
+    Parameters
+    ----------
+    descriptor
+        What to write.
+    path
+        Where to.
+    dtype
+        Of the patches (N, 1, W, W) that the file takes, by the name ``patches``: ``"float32"``,
+        usually from 0 to 1, or ``"uint8"``. Its output has the name ``descriptors``.
+    """
+    missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
+    if missing:
+        raise ImportError(f"ONNX needs {' and '.join(missing)}: pip install 'mkdesc[onnx]'")
+    if dtype not in _TYPES:
+        raise ValueError(f"dtype: expected one of {', '.join(_TYPES)}, got {dtype!r}")
+    if descriptor.parametrization.own:
+        raise ValueError("ONNX cannot hold features of one's own: they are functions of numpy")
+    size = descriptor.patch_size
+    patches = torch.zeros((2, 1, size, size), dtype=_TYPES[dtype])
+    model = _Plain(descriptor).cpu().eval()
+    with atomic_path(path) as partial, _quiet():
+        torch.onnx.export(
+            model,
+            (patches,),
+            partial,
+            input_names=["patches"],
+            output_names=["descriptors"],
+            dynamic_shapes={"patches": {0: torch.export.Dim("batch", min=1)}},
+            opset_version=OPSET,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what torch says of itself and of packages that are not needed."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+class _Plain(nn.Module):
+    """A descriptor whose argument has a name."""
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Describe patches."""
+        return self.descriptor(patches)
