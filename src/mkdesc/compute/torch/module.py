@@ -15,6 +15,7 @@ from mkdesc.compute.torch.fused import Fused, make_fused
 from mkdesc.compute.torch.kappas import Kappas
 from mkdesc.compute.torch.pixels import (
     gradient_quantities,
+    headroom,
     intensity_quantities,
     shape_quantities,
     standardised,
@@ -30,7 +31,7 @@ __all__ = ["Descriptor"]
 
 #: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
 #: computed in its caches.
-CPU_CHUNK, CHUNK, FUSED_CHUNK = 32, 8192, 1 << 16
+CPU_CHUNK, CHUNK, FUSED_CHUNK = 48, 8192, 1 << 16
 
 _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
 
@@ -173,24 +174,25 @@ class Descriptor(nn.Module):
         return [_product(plane, found) for plane in self.planes]
 
     def _reduced(self, patches: Tensor, wide: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Patches (N, S, S) about zero, at most about 1, and what they were divided by (N, 1, 1).
+        """Patches (N, S, S) up to the headroom, and what they were divided by (N, 1, 1).
 
         Means are subtracted for the sake of precision alone: only differences count.
         """
-        whole = patches.dtype in _INTEGERS
-        image = patches.to(torch.promote_types(patches.dtype, wide) if not whole else wide)
+        whole, standardise = patches.dtype in _INTEGERS, self.preparation.standardise
+        image = patches.to(wide if whole else torch.promote_types(patches.dtype, wide))
         unit = torch.ones_like(image[:, :1, :1])
         if not whole:
             unit = image.detach().abs().amax(dim=(1, 2), keepdim=True).clamp_min(1)
             image = image / unit
-        middle = image.detach().mean(dim=(1, 2), keepdim=True)
-        image = (image - (middle.round() if whole else middle)).to(wide)
+        if not whole or standardise:
+            middle = image.detach().mean(dim=(1, 2), keepdim=True)
+            image = image - (middle.round() if whole else middle)
+        image = image.to(wide)
         factor = self.preparation.reduction(patches.shape[-1])
         if factor > 1:
             image = avg_pool2d(image[:, None], factor)[:, 0]
-        if whole:
-            image = image / _INTEGERS[patches.dtype]
-        return image, unit.to(wide)
+        scale = headroom(self.preparation) / _INTEGERS.get(patches.dtype, 1)
+        return image if scale == 1 else image * scale, unit.to(wide)
 
 
 def _product(plane: Plane, quantities: dict[tuple[str, int], Tensor]) -> Tensor:
