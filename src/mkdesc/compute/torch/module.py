@@ -33,6 +33,9 @@ __all__ = ["Descriptor"]
 #: computed in its caches.
 CPU_CHUNK, CHUNK, FUSED_CHUNK = 48, 8192, 1 << 16
 
+#: Relative size below which single precision loses a tap.
+TINY_TAP = 1e-6
+
 _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
 
 
@@ -78,6 +81,9 @@ class Descriptor(nn.Module):
         self.side, self.planes = side, terms.planes
         self.quantities = terms.quantities
         self.taps = self.preparation.taps(patch_size).tolist()
+        # Taps of the smallest patches vanish beside each other in single precision, but not all in
+        # double, and the direction of a gradient hangs on them: computed as the definition does.
+        self.exact = not self.preparation.standardise and min(self.taps) < TINY_TAP
         self.sums = Sums(terms)
         self.kappas = Kappas(parametrization) if learn_kappas else None
         self.head = nn.Sequential() if head is None else head_module(head)
@@ -152,6 +158,9 @@ class Descriptor(nn.Module):
         wide = torch.promote_types(self.sums.dtype, torch.float32)
         preparation, names = self.preparation, {name for name, _ in self.quantities}
         image, unit = self._reduced(patches, wide)
+        scale = headroom(preparation) / _INTEGERS.get(patches.dtype, 1)
+        if not self.exact:
+            image = image * scale
         image = smoothed(image, self.taps)
         if preparation.standardise:
             image = standardised(image, preparation.softening / unit)
@@ -159,7 +168,10 @@ class Descriptor(nn.Module):
         found: dict[tuple[str, int], Tensor] = {}
         if "theta" in names:
             count = 1 + max(k for name, k in self.quantities if name == "theta")
-            these = gradient_quantities(*gradients(image), preparation, unit, count)
+            gx, gy = gradients(image)
+            if self.exact:
+                gx, gy = (gx * scale).to(wide), (gy * scale).to(wide)
+            these = gradient_quantities(gx, gy, preparation, unit, count)
             found |= {("theta", k): value for k, value in enumerate(these)}
         if "intensity" in names:
             these = intensity_quantities(image)
@@ -174,25 +186,24 @@ class Descriptor(nn.Module):
         return [_product(plane, found) for plane in self.planes]
 
     def _reduced(self, patches: Tensor, wide: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Patches (N, S, S) up to the headroom, and what they were divided by (N, 1, 1).
+        """Patches (N, S, S), and what they were divided by (N, 1, 1) to be at most 1.
 
         Means are subtracted for the sake of precision alone: only differences count.
         """
-        whole, standardise = patches.dtype in _INTEGERS, self.preparation.standardise
-        image = patches.to(wide if whole else torch.promote_types(patches.dtype, wide))
+        whole = patches.dtype in _INTEGERS
+        kind = torch.float64 if self.exact else wide
+        image = patches.to(kind if whole else torch.promote_types(patches.dtype, kind))
         unit = torch.ones_like(image[:, :1, :1])
         if not whole:
             unit = image.detach().abs().amax(dim=(1, 2), keepdim=True).clamp_min(1)
             image = image / unit
-        if not whole or standardise:
+        if not self.exact:
             middle = image.detach().mean(dim=(1, 2), keepdim=True)
-            image = image - (middle.round() if whole else middle)
-        image = image.to(wide)
+            image = (image - (middle.round() if whole else middle)).to(kind)
         factor = self.preparation.reduction(patches.shape[-1])
         if factor > 1:
             image = avg_pool2d(image[:, None], factor)[:, 0]
-        scale = headroom(self.preparation) / _INTEGERS.get(patches.dtype, 1)
-        return image if scale == 1 else image * scale, unit.to(wide)
+        return image, unit.to(wide)
 
 
 def _product(plane: Plane, quantities: dict[tuple[str, int], Tensor]) -> Tensor:

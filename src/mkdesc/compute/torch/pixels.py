@@ -58,7 +58,8 @@ def gradient_quantities(
     room = headroom(preparation)
     u, v = gx, gy
     square = u * u + v * v
-    epsilon_square = preparation.epsilon_square / (unit * unit)
+    # Of the largest numbers nothing is left of it; but weights of zero have no direction.
+    epsilon_square = (preparation.epsilon_square**0.5 / unit).square().clamp_min(1e-36)
     length = torch.add(epsilon_square, square, alpha=1 / room**2)
     weight = (length.sqrt() + preparation.epsilon / unit).sqrt()
     found = [weight]
