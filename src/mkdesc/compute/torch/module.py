@@ -159,7 +159,7 @@ class Descriptor(nn.Module):
         preparation, names = self.preparation, {name for name, _ in self.quantities}
         image, unit = self._reduced(patches, wide)
         scale = headroom(preparation) / _INTEGERS.get(patches.dtype, 1)
-        if not self.exact:
+        if not self.exact and scale != 1:
             image = image * scale
         image = smoothed(image, self.taps)
         if preparation.standardise:
