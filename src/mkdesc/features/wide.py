@@ -52,7 +52,8 @@ PLENTY = 0.25
 #: Matches that must agree at least, whatever chance says, because real images repeat themselves.
 FEWEST = 12
 
-#: That the shapes of two random frames agree with a geometry, too: seen are 2 in 100.
+#: That the shapes of two random frames agree with a geometry, too. Of random pairs of frames of
+#: graf 6 in 100 agree with a homography and 2.5 in 100 follow an epipolar geometry.
 SHAPE_BY_CHANCE = 0.1
 
 Floats = NDArray[np.float64]
