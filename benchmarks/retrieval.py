@@ -21,6 +21,7 @@ import argparse
 import itertools
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ from mkdesc.retrieval.codebook import words_for
 from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.search import Signatures, best_of
-from mkdesc.retrieval.shards import write_shards
+from mkdesc.retrieval.shards import SHARD, Shard, write_shards
 from mkdesc.retrieval.signature import Signature
 from mkdesc.retrieval.similar import similar_pairs
 
@@ -198,14 +199,18 @@ def scale(most: int) -> None:
 
         pool = [make(number) for number in range(500)]  # making all takes longer than searching
         with tempfile.TemporaryDirectory(dir=os.environ.get("MKDESC_SCRATCH")) as place:
-            names = [f"{number:08d}.jpg" for number in range(count)]
-            found = zip(names, (pool[i % 500] for i in range(count)), strict=True)
-            stamps = dict.fromkeys(names, (0, 0))
-            shards = list(write_shards(Path(place), 0, stamps, found, words))
+            own = min(count, SHARD)
+            names = [f"{number:08d}.jpg" for number in range(own)]
+            found = zip(names, (pool[i % 500] for i in range(own)), strict=True)
+            shards = list(write_shards(Path(place), 0, dict.fromkeys(names, (0, 0)), found, words))
+            for number in range(1, -(-count // SHARD)):  # copies: on the disk and in memory
+                copy = Path(place) / f"shard-{number:06d}"
+                shutil.copytree(shards[0].folder, copy)
+                shards.append(Shard(copy))
             size = sum(file.stat().st_size for file in Path(place).rglob("*.npy"))
             signatures = Signatures(np.zeros((words, 128), np.float32), shards)
             times, cpu = [], []
-            for number in range(12):
+            for number in range(8):
                 start, used = time.perf_counter(), time.process_time()
                 signatures.nearest(pool[number], 10)
                 times.append(time.perf_counter() - start)

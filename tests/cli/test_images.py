@@ -160,7 +160,10 @@ def test_sfm_says_why_there_is_no_model(folder):
         (folder / name).rename(folder / "in" / name)
     done = run("sfm", "in", "-o", "model", cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.strip().splitlines()[-1].startswith("error: in: no model could be made")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: in: ")
+    assert "left out: " in last
+    assert "broken.jpg" in last
 
 
 @pytest.mark.parametrize("out", ["f.h5", "f.db"])

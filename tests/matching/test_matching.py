@@ -232,7 +232,7 @@ def test_nothing_to_agree_on(geometry, fewest):
 
 
 def test_bad_positions_are_named():
-    with pytest.raises(ValueError, match="geometry: expected one of homography, fund"):
+    with pytest.raises(ValueError, match="geometry: expected one of auto, homography, fund"):
         verify_matches([], [], "affine")
     with pytest.raises(ValueError, match="a and b: expected as many rows, got 1 and 2"):
         verify_matches([[1, 2]], [[1, 2], [3, 4]])

@@ -47,7 +47,8 @@ Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoin
 UseSide = Annotated[
     float | None,
     typer.Option(
-        help="Side that the model is best used at with keypoints, for its card.",
+        help="Side that the model is best used at with keypoints, for its card; default: --side "
+        "if that is given.",
         show_default=False,
     ),
 ]
@@ -141,8 +142,8 @@ def _learn(
         learned = run(mkd, whitening, tell)
     learned.save(output)
     for line in learned.report.lines():
-        console.print(line, highlight=False)
-    console.print(f"written: {output}", highlight=False)
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"written: {output}", highlight=False, soft_wrap=True)
 
 
 @app.command("photos")
@@ -189,7 +190,7 @@ def _photos(
         "power": power,
         "patch_size": patch_size,
         "side": side,
-        "use_side": use_side,
+        "use_side": side if use_side is None and not _is_default(context, "side") else use_side,
         "views": views,
         "head": head,
         "hidden": hidden,

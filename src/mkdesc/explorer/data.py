@@ -54,7 +54,7 @@ def page_data() -> dict[str, Any]:
     models = [encode_model(name, load_whitening(name), "linear") for name in bundled_whitenings()]
     for name in bundled_models():
         mkd = load_model(name)
-        if mkd.patch_size == PATCH_SIZE:
+        if mkd.patch_size == PATCH_SIZE and mkd.whitening is not None:  # no hidden layers
             models.append(encode_model(name, mkd, "model"))
     photo = sample_photo()
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -148,7 +149,7 @@ def homography(matches: Pair, threshold: float) -> Verified:
     found = verify_matches(there, here, "homography", threshold)
     if found.matrix is None:
         return found
-    return found._replace(matrix=np.linalg.inv(found.matrix).astype(np.float64))
+    return replace(found, matrix=np.linalg.inv(found.matrix).astype(np.float64))
 
 
 def agreement(matches: Pair, flat: Floats, request: Request) -> Verified:

@@ -16,13 +16,13 @@ from mkdesc.features.agreement import Pair, Request, Search, guide
 from mkdesc.features.features import Features
 from mkdesc.features.looking import Seen
 from mkdesc.features.matches import ImageMatches
-from mkdesc.features.wide import match_wide
+from mkdesc.features.wide import beyond_chance, match_wide
 from mkdesc.images.exif import focal_length
 from mkdesc.images.frames import frames_from_points, points_from_keypoints
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.nearest import check_limits, match_descriptors
-from mkdesc.matching.verification import check_geometry, verify_matches
+from mkdesc.matching.verification import Verified, check_geometry, verify_matches
 
 __all__ = ["KEYPOINTS", "check_options", "match_images"]
 
@@ -89,9 +89,9 @@ def match_images(
     Examples
     --------
     >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
-    >>> found = match_images(image, image[::-1, ::-1])  # upside down
-    >>> found.geometry, found.matrix.round(2).tolist()[0]
-    ('homography', [-1.0, 0.0, 119.0])
+    >>> found = match_images(image, image[10:, 20:])
+    >>> found.geometry, (found.matrix.round() + 0.0).tolist()
+    ('homography', [[1.0, 0.0, -20.0], [0.0, 1.0, -10.0], [0.0, 0.0, 1.0]])
     """
     check_options(ratio, geometry, threshold)
     for name, image in (("a", a), ("b", b)):
@@ -119,6 +119,9 @@ def match_images(
     seen = (_seen(grays[0], describe), _seen(grays[1], describe))
     clock.lap("describe")
     search = _plain(seen, ratio, request)
+    if not beyond_chance(search, grays, request):
+        nobody_agrees = np.zeros(len(search.matches.a), np.bool_)
+        search = search._replace(verified=Verified(None, nobody_agrees))
     clock.lap("match")
     most = describe.max_keypoints or max(len(one.frames) for one in seen)
     if wide and search.verified.inliers.sum() < ENOUGH * most:

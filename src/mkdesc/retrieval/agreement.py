@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from mkdesc.features.folder import ImageFeatures
 from mkdesc.matching.nearest import match_descriptors
-from mkdesc.matching.verification import GEOMETRIES, verify_matches
+from mkdesc.matching.verification import verify_matches
 
 __all__ = ["Agreement", "agree"]
 
 #: Ratio test, and pixels an inlier may be off.
 RATIO, THRESHOLD = 0.95, 4.0
+#: What matches of photographs by unknown cameras may agree on.
+WAYS = ("homography", "fundamental")
 
 
 class Agreement(NamedTuple):
@@ -40,6 +42,6 @@ def agree(a: ImageFeatures, b: ImageFeatures) -> Agreement:
     """
     pairs = match_descriptors(a.descriptors, b.descriptors, ratio=RATIO).pairs
     here, there = a.keypoints[pairs[:, 0], :2], b.keypoints[pairs[:, 1], :2]
-    tried = [verify_matches(here, there, geometry, THRESHOLD).inliers for geometry in GEOMETRIES]
+    tried = [verify_matches(here, there, geometry, THRESHOLD).inliers for geometry in WAYS]
     best = max(tried, key=lambda inliers: int(inliers.sum()))
     return Agreement(here[best], there[best])

@@ -69,6 +69,9 @@ def map_images(
     options.min_model_size = 3
     options.max_num_models = 1000
     options.triangulation.ignore_two_view_tracks = False
+    # It takes minutes for an image that shares little with a model, and mostly in vain: in a mix
+    # of places that is every image at the edge of one.
+    options.structure_less_registration_fallback = False
     options.random_seed = seed or 0
     if seed is not None:  # which of several threads is first changes what is found
         options.num_threads = options.mapper.num_threads = 1

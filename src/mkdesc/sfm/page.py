@@ -22,6 +22,8 @@ __all__ = ["PAGE", "write_page"]
 PAGE = "report.html"
 #: Points and edges of the graph shown at most: a page of some megabytes.
 POINTS, EDGES = 20_000, 3_000
+#: Matches that must agree for a line in the graph; COLMAP's 15 agree by chance, too.
+AGREE = 30
 _INK, _CAMERAS, _LINES = "#37474f", "#c62828", "rgba(70,110,150,0.35)"
 
 
@@ -184,8 +186,9 @@ def _graph(database: Path, models: Mapping[int, Any]) -> Any:
     pycolmap = pycolmap_module()
     with closing(sqlite3.connect(database)) as base:
         names = dict(base.execute("SELECT image_id, name FROM images"))
-        query = "SELECT pair_id FROM two_view_geometries WHERE rows > 0 ORDER BY rows DESC"
-        pairs = [pycolmap.pair_id_to_image_pair(pair) for (pair,) in base.execute(query)]
+        query = "SELECT pair_id FROM two_view_geometries WHERE rows >= ? ORDER BY rows DESC"
+        found = base.execute(query, (AGREE,)).fetchall()
+    pairs = [pycolmap.pair_id_to_image_pair(pair) for (pair,) in found]
     of = {image.name: n for n, model in models.items() for image in _posed(model)}
     order = sorted(names, key=lambda i: (of.get(names[i], len(models)), names[i]))
     angles = {image: 2 * np.pi * k / len(order) for k, image in enumerate(order)}

@@ -15,6 +15,7 @@ from mkdesc.compute.torch.fused import Fused, make_fused
 from mkdesc.compute.torch.kappas import Kappas
 from mkdesc.compute.torch.pixels import (
     gradient_quantities,
+    headroom,
     intensity_quantities,
     shape_quantities,
     standardised,
@@ -30,7 +31,10 @@ __all__ = ["Descriptor"]
 
 #: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
 #: computed in its caches.
-CPU_CHUNK, CHUNK, FUSED_CHUNK = 32, 8192, 1 << 16
+CPU_CHUNK, CHUNK, FUSED_CHUNK = 48, 8192, 1 << 16
+
+#: Relative size below which single precision loses a tap.
+TINY_TAP = 1e-6
 
 _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
 
@@ -77,6 +81,9 @@ class Descriptor(nn.Module):
         self.side, self.planes = side, terms.planes
         self.quantities = terms.quantities
         self.taps = self.preparation.taps(patch_size).tolist()
+        # Taps of the smallest patches vanish beside each other in single precision, but not all in
+        # double, and the direction of a gradient hangs on them: computed as the definition does.
+        self.exact = not self.preparation.standardise and min(self.taps) < TINY_TAP
         self.sums = Sums(terms)
         self.kappas = Kappas(parametrization) if learn_kappas else None
         self.head = nn.Sequential() if head is None else head_module(head)
@@ -151,6 +158,9 @@ class Descriptor(nn.Module):
         wide = torch.promote_types(self.sums.dtype, torch.float32)
         preparation, names = self.preparation, {name for name, _ in self.quantities}
         image, unit = self._reduced(patches, wide)
+        scale = headroom(preparation) / _INTEGERS.get(patches.dtype, 1)
+        if not self.exact and scale != 1:
+            image = image * scale
         image = smoothed(image, self.taps)
         if preparation.standardise:
             image = standardised(image, preparation.softening / unit)
@@ -158,7 +168,10 @@ class Descriptor(nn.Module):
         found: dict[tuple[str, int], Tensor] = {}
         if "theta" in names:
             count = 1 + max(k for name, k in self.quantities if name == "theta")
-            these = gradient_quantities(*gradients(image), preparation, unit, count)
+            gx, gy = gradients(image)
+            if self.exact:
+                gx, gy = (gx * scale).to(wide), (gy * scale).to(wide)
+            these = gradient_quantities(gx, gy, preparation, unit, count)
             found |= {("theta", k): value for k, value in enumerate(these)}
         if "intensity" in names:
             these = intensity_quantities(image)
@@ -173,23 +186,23 @@ class Descriptor(nn.Module):
         return [_product(plane, found) for plane in self.planes]
 
     def _reduced(self, patches: Tensor, wide: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Patches (N, S, S) about zero, at most about 1, and what they were divided by (N, 1, 1).
+        """Patches (N, S, S), and what they were divided by (N, 1, 1) to be at most 1.
 
         Means are subtracted for the sake of precision alone: only differences count.
         """
         whole = patches.dtype in _INTEGERS
-        image = patches.to(torch.promote_types(patches.dtype, wide) if not whole else wide)
+        kind = torch.float64 if self.exact else wide
+        image = patches.to(kind if whole else torch.promote_types(patches.dtype, kind))
         unit = torch.ones_like(image[:, :1, :1])
         if not whole:
             unit = image.detach().abs().amax(dim=(1, 2), keepdim=True).clamp_min(1)
             image = image / unit
-        middle = image.detach().mean(dim=(1, 2), keepdim=True)
-        image = (image - (middle.round() if whole else middle)).to(wide)
+        if not self.exact:
+            middle = image.detach().mean(dim=(1, 2), keepdim=True)
+            image = (image - (middle.round() if whole else middle)).to(kind)
         factor = self.preparation.reduction(patches.shape[-1])
         if factor > 1:
             image = avg_pool2d(image[:, None], factor)[:, 0]
-        if whole:
-            image = image / _INTEGERS[patches.dtype]
         return image, unit.to(wide)
 
 

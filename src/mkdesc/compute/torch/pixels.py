@@ -13,13 +13,29 @@ from torch import Tensor
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 from mkdesc.kernels.preparation import Preparation
 
-__all__ = ["gradient_quantities", "intensity_quantities", "shape_quantities", "standardised"]
+__all__ = [
+    "gradient_quantities",
+    "headroom",
+    "intensity_quantities",
+    "shape_quantities",
+    "standardised",
+]
 
 #: Gradients are scaled up by this before they are squared, where contrast is not removed: the
 #: squares of the smallest would vanish in float32.
 HEADROOM = 2.0**60
 #: Shorter gradients (of patches from 0 to 1) have directions that autograd takes as constants.
 SHORT = 1e-6
+
+
+def headroom(preparation: Preparation) -> float:
+    """What patches are multiplied by before gradients are taken.
+
+    >>> from mkdesc.kernels.preparation import PAPER, STANDARD
+    >>> headroom(STANDARD), headroom(PAPER) > 1e18
+    (1.0, True)
+    """
+    return 1.0 if preparation.standardise else HEADROOM
 
 
 def standardised(smooth: Tensor, softening: Tensor) -> Tensor:
@@ -36,26 +52,29 @@ def gradient_quantities(
 ) -> list[Tensor]:
     """The weight times 1, cos, sin, cos 2, sin 2, ... of the gradient angle, ``count`` of them.
 
-    ``unit`` (N, 1, 1) is what a patch was divided by; the small numbers must follow it.
+    ``unit`` (N, 1, 1) is what a patch was divided by, before it was multiplied by the headroom;
+    the small numbers must follow.
     """
-    headroom = 1.0 if preparation.standardise else HEADROOM
-    u, v = gx * headroom, gy * headroom
-    square = torch.addcmul(u * u, v, v)
-    length = square / headroom**2 + preparation.epsilon_square / (unit * unit)
+    room = headroom(preparation)
+    u, v = gx, gy
+    square = u * u + v * v
+    # Of the largest numbers nothing is left of it; but weights of zero have no direction.
+    epsilon_square = (preparation.epsilon_square**0.5 / unit).square().clamp_min(1e-36)
+    length = torch.add(epsilon_square, square, alpha=1 / room**2)
     weight = (length.sqrt() + preparation.epsilon / unit).sqrt()
     found = [weight]
     if count > 1:
         if square.requires_grad:
-            short = square <= (SHORT * headroom) ** 2
+            short = square <= (SHORT * room) ** 2
             u, v, square = (torch.where(short, z.detach(), z) for z in (u, v, square))
-        none = square <= (preparation.flat * headroom / unit).square()
-        one = torch.ones((), dtype=u.dtype, device=u.device)
-        inverse = torch.where(none, one, square).rsqrt()
-        cos, sin = torch.where(none, one, u) * inverse, v * inverse
+        # One where there is no gradient, whose squares are as good as zero: the cosine of 0.
+        none = (square <= (preparation.flat * room / unit).square()).to(square.dtype)
+        inverse = (square + none).rsqrt()
+        cos, sin = (u + none) * inverse, v * inverse
         c, s = weight * cos, weight * sin
         found += [c, s]
         while len(found) < count:
-            c, s = torch.addcmul(c * cos, s, sin, value=-1), torch.addcmul(s * cos, c, sin)
+            c, s = c * cos - s * sin, s * cos + c * sin
             found += [c, s]
     return found[:count]
 

@@ -16,6 +16,8 @@ __all__ = ["Sums"]
 
 #: Products with fewer rows are summed one pixel after the other on a CPU, which rounds more.
 FEW = 8
+#: Functions come in groups of so many, of zeros if need be: products are faster by a quarter.
+WHOLE = 16
 
 
 class Sums(nn.Module):
@@ -60,10 +62,11 @@ class Sums(nn.Module):
         first, place = 0, np.zeros((len(terms.planes), len(terms.functions)), np.int64)
         for functions, planes in planes_of.items():
             chosen = terms.functions[list(functions)].reshape(len(functions), -1)
+            chosen = np.pad(chosen, [(0, -len(functions) % WHOLE), (0, 0)])
             self._keep(f"functions_{len(self.groups)}", chosen.T)
             self.groups.append(planes)
-            numbers = np.arange(len(planes) * len(functions)).reshape(len(planes), -1)
-            place[np.ix_(planes, functions)] = first + numbers
+            numbers = np.arange(len(planes) * len(chosen)).reshape(len(planes), -1)
+            place[np.ix_(planes, functions)] = first + numbers[:, : len(functions)]
             first += numbers.size
         self._assemble(terms, place[terms.plane, terms.function], terms.factor, first)
 

@@ -73,7 +73,8 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
     with atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
-        with h5py.File(partial, "a" if path.exists() else "w") as file:
+        # Ours alone, and locked already as a file that is being written.
+        with h5py.File(partial, "a" if path.exists() else "w", locking=False) as file:
             file.attrs[_SETTINGS] = settings
             for name in names:
                 found = load_features(folder, name)

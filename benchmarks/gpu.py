@@ -1,0 +1,197 @@
+"""Patches per second on a GPU beside the peers', all in one run: the table of docs/torch.md.
+
+Patches are uint8 and in the memory of the GPU before, descriptors stay there. Each number is the
+median of many calls, after some that warm up. Fused kernels are held against plain operations
+first. Peers that are not installed are left out, and that is said.
+
+    python benchmarks/gpu.py [--patches 131072] [--output results-gpu.json] [--profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from mkdesc.evaluation.speed import textured_patches
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+from mkdesc.torch import MKDescriptor
+
+#: Milliseconds of calls that are measured, and that warm up.
+MEASURED, WARM_UP = 300, 100
+#: Patches that slow ones get.
+FEW = 8192
+#: A hidden layer of 512 beside the projection to 128; what its weights are does not matter here.
+HIDDEN = (575, 640, 128)
+
+
+class Contender(NamedTuple):
+    """Something that describes patches (N, 1, W, W) or (N, W, W)."""
+
+    name: str
+    module: torch.nn.Module
+    patches: torch.Tensor
+
+
+class Result(NamedTuple):
+    """Millions of patches per second: median and quartiles of the calls."""
+
+    median: float
+    low: float
+    high: float
+
+
+def measure(run: Callable[[], Any], n: int) -> Result:
+    """Time calls that describe n patches each, by events of the GPU."""
+
+    def one() -> float:
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        run()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end)
+
+    spent = 0.0
+    while spent < WARM_UP:
+        spent += one()
+    times: list[float] = []
+    while sum(times) < MEASURED or len(times) < 5:
+        times.append(one())
+    low, middle, high = statistics.quantiles([n / ms / 1e3 for ms in times], n=4)
+    return Result(middle, low, high)
+
+
+def patches_on(device: str, n: int, size: int) -> torch.Tensor:
+    """Textured patches with a little noise, all different."""
+    few = torch.from_numpy(textured_patches(2048, size)).to(device)
+    torch.manual_seed(0)
+    many = few[torch.randint(len(few), (n,), device=device)]
+    for part in many.split(1 << 16):
+        noise = torch.randint(-3, 4, part.shape, dtype=torch.int16, device=device)
+        part.copy_((part.short() + noise).clamp(0, 255))
+    return many
+
+
+def hidden_head() -> Head:
+    rng = np.random.default_rng(0)
+    first, second = (
+        Affine((rng.normal(size=shape) / 25).astype(np.float32))
+        for shape in (HIDDEN[:2], HIDDEN[1:])
+    )
+    return Head((Power(0.75), L2(), first, Relu(128), second, L2()))
+
+
+def ours(patches: torch.Tensor) -> Iterator[Contender]:
+    small = patches[:, ::2, ::2].contiguous()
+    floats = patches[: len(patches) // 4].float() / 255
+    for half in (False, True):
+        kind = ", half" if half else ""
+
+        def made(descriptor: MKDescriptor, half: bool = half) -> MKDescriptor:
+            descriptor = descriptor.to(patches.device).eval()
+            return descriptor.half() if half else descriptor
+
+        yield Contender(f"extended{kind}", made(MKDescriptor("extended")), patches)
+        net = MKDescriptor(parametrization="extended", head=hidden_head())
+        yield Contender(f"extended, hidden layer{kind}", made(net), patches)
+        yield Contender(
+            f"default (the paper's, whitened){kind}", made(MKDescriptor("default")), patches
+        )
+        yield Contender(f"extended, 32 px{kind}", made(MKDescriptor("extended")), small)
+        yield Contender(f"default-32, 32 px{kind}", made(MKDescriptor("default-32")), small)
+    yield Contender("extended, float32 patches", made(MKDescriptor("extended"), False), floats)
+    few = patches[:FEW]
+    for name in ("extended", "default"):
+        plain = MKDescriptor(name, fused=False).to(patches.device)
+        yield Contender(f"{name}, plain operations", plain, few)
+
+
+def kornias(patches: torch.Tensor) -> Iterator[Contender]:
+    from kornia.feature import HardNet, MKDDescriptor, SIFTDescriptor
+
+    few = patches[:FEW, None].float() / 255
+    small = few[:, :, ::2, ::2].contiguous()
+    for name, module, these in (
+        ("kornia MKDDescriptor, raw", MKDDescriptor(64, whitening=None), few),
+        ("kornia SIFTDescriptor", SIFTDescriptor(64), few),
+        ("kornia HardNet, 32 px", HardNet(pretrained=False), small),
+    ):
+        yield Contender(name, module.to(patches.device).eval(), these)
+
+
+def agreement(patches: torch.Tensor) -> None:
+    """Fused kernels against plain operations."""
+    for name in ("extended", "default"):
+        plain = MKDescriptor(name, fused=False).to(patches.device)(patches)
+        for kind, module in (("single", MKDescriptor(name)), ("half", MKDescriptor(name).half())):
+            found = module.to(patches.device)(patches).float()
+            cosine = torch.cosine_similarity(plain, found).min()
+            most = (plain - found).abs().max()
+            print(f"{name}, {kind}: differs by at most {most:.1e}, cosine at least {cosine:.6f}")
+
+
+def memory(patches: torch.Tensor) -> float:
+    """Gigabytes beyond patches and descriptors, at most."""
+    descriptor = MKDescriptor("default").to(patches.device)
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    out = descriptor(patches)
+    return float(torch.cuda.max_memory_allocated() - before - out.nbytes) / 1e9
+
+
+def profile(patches: torch.Tensor) -> None:
+    """Where the time goes, by kernel."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as record
+
+    for name in ("extended", "default"):
+        descriptor = MKDescriptor(name).to(patches.device)
+        descriptor(patches)
+        with record(activities=[ProfilerActivity.CUDA]) as found:
+            descriptor(patches)
+        rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)
+        total = sum(row.device_time_total for row in rows)
+        print(f"\n{name}")
+        for row in rows[:6]:
+            share, each = row.device_time_total / total, row.device_time_total / len(patches)
+            print(f"  {share:6.1%}  {1e3 * each:6.2f} ns per patch  {row.key[:70]}")
+
+
+@torch.inference_mode()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--patches", type=int, default=1 << 17)
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results-gpu.json"))
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    machine = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    print(machine)
+    patches = patches_on("cuda", options.patches, 64)
+    agreement(patches[:FEW])
+    results: dict[str, Any] = {"machine": machine, "patches": options.patches, "rates": {}}
+    print(f"\n{'patches of 64 px':<40} million/s   (quartiles)")
+    for family in (ours, kornias):
+        try:
+            for name, module, these in family(patches):
+                found = measure(lambda m=module, p=these: m(p), len(these))
+                results["rates"][name] = found._asdict()
+                print(f"{name:<40} {found.median:8.2f}   {found.low:8.2f} {found.high:8.2f}")
+        except ImportError as error:
+            print(f"left out: {family.__name__} ({error})")
+    results["gigabytes_beyond"] = memory(patches.repeat(8, 1, 1))
+    print(f"\nmemory beyond {8 * len(patches):,} patches: {results['gigabytes_beyond']:.2f} GB")
+    if options.profile:
+        profile(patches)
+    options.output.write_text(json.dumps(results, indent=2))
+    print(f"written: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""ONNX files, as onnxruntime runs them."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mkdesc import load_model
+from mkdesc.cli.app import app
+from mkdesc.evaluation.speed import textured_patches
+from mkdesc.torch import MKDescriptor, export_onnx
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+@pytest.mark.parametrize(("model", "dtype"), [("extended", "uint8"), ("default-32", "float32")])
+def test_models_run_in_onnxruntime_with_any_number_of_patches(tmp_path, model, dtype):
+    file = tmp_path / "model.onnx"
+    command = ["export", "onnx", model, "-o", str(file), "--dtype", dtype]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert [item.name for item in tmp_path.iterdir()] == ["model.onnx"]
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    mkd = load_model(model)
+    patches = textured_patches(5, mkd.patch_size).astype(dtype)
+    patches = patches if dtype == "uint8" else patches / np.float32(255)
+    for n in (1, 5):
+        (found,) = session.run(["descriptors"], {"patches": patches[:n, None]})
+        np.testing.assert_allclose(found, mkd.transform(patches[:n]), atol=1e-4)
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="dtype: expected one of uint8, float32, got 'int8'"):
+        export_onnx(MKDescriptor("compact"), tmp_path / "model.onnx", "int8")
+    done = CliRunner().invoke(
+        app, ["export", "onnx", "compact", "-o", str(tmp_path / "model.bin")]
+    )
+    assert isinstance(done.exception, ValueError)
+    assert "ending in .onnx" in str(done.exception)
+    assert not list(tmp_path.iterdir())
