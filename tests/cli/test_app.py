@@ -179,10 +179,8 @@ def test_learn_a_head_and_go_on(tmp_path, labelled):
     one = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = run("learn", "patches", labelled, "-o", out, *how, *head, env=one)
     assert done.returncode == 0, done.stderr
-    last = done.stderr.splitlines()[-2]
-    assert "% raw" in last
-    assert "% linear" in last
-    assert "% trained" in last
+    for name in ("raw", "linear", "trained"):
+        assert f"% {name}" in done.stderr
     assert str(mkdesc.load_model(out).head) == (
         "power 0.75, l2, 238 -> 32, 32 -> 40, relu 24, 40 -> 24, l2"
     )

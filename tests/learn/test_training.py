@@ -249,6 +249,7 @@ def test_fresh_views_come_in_order_and_leave_others_alone(rng):
         return Replacement(10 * (number % 4), np.full((10, 3), number + 1, np.float32))
 
     views = FreshViews(raw, point_of, rows, make, threads=3)
+    views.rate = 0.5
     for _ in range(5):
         views.batch(18, rng)  # 18 new views, on average
     views.close()
