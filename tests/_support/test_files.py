@@ -90,6 +90,15 @@ def test_files_are_as_private_as_the_umask_says(tmp_path):
     assert set(modes.values()) == {0o600}
 
 
+def test_files_that_writers_replace_are_no_more_private(tmp_path):
+    with atomic_path(tmp_path / "out") as partial:
+        partial.unlink()
+        partial.touch(0o600)
+    with atomic_path(tmp_path / "plain"):
+        pass
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 WRITER = """
 import sys, time
 from mkdesc._support.files import atomic_folder, atomic_path

@@ -49,9 +49,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_orphans(target)
     partial = _partial(target)
     held = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
+    mode = os.fstat(held).st_mode & 0o777
     try:
         _hold(held)
         yield partial
+        partial.chmod(mode)  # some writers replace the file by one of their own
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
