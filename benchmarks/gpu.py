@@ -16,19 +16,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from mkdesc.evaluation.speed import textured_patches
-from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.torch import MKDescriptor
 
 #: Milliseconds of calls that are measured, and that warm up.
 MEASURED, WARM_UP = 300, 100
 #: Patches that slow ones get.
 FEW = 8192
-#: A hidden layer of 512 beside the projection to 128; what its weights are does not matter here.
-HIDDEN = (575, 640, 128)
 
 
 class Contender(NamedTuple):
@@ -79,15 +75,6 @@ def patches_on(device: str, n: int, size: int) -> torch.Tensor:
     return many
 
 
-def hidden_head() -> Head:
-    rng = np.random.default_rng(0)
-    first, second = (
-        Affine((rng.normal(size=shape) / 25).astype(np.float32))
-        for shape in (HIDDEN[:2], HIDDEN[1:])
-    )
-    return Head((Power(0.75), L2(), first, Relu(128), second, L2()))
-
-
 def ours(patches: torch.Tensor) -> Iterator[Contender]:
     small = patches[:, ::2, ::2].contiguous()
     floats = patches[: len(patches) // 4].float() / 255
@@ -99,8 +86,7 @@ def ours(patches: torch.Tensor) -> Iterator[Contender]:
             return descriptor.half() if half else descriptor
 
         yield Contender(f"extended{kind}", made(MKDescriptor("extended")), patches)
-        net = MKDescriptor(parametrization="extended", head=hidden_head())
-        yield Contender(f"extended, hidden layer{kind}", made(net), patches)
+        yield Contender(f"extended-net{kind}", made(MKDescriptor("extended-net")), patches)
         yield Contender(
             f"default (the paper's, whitened){kind}", made(MKDescriptor("default")), patches
         )
@@ -128,7 +114,7 @@ def kornias(patches: torch.Tensor) -> Iterator[Contender]:
 
 def agreement(patches: torch.Tensor) -> None:
     """Fused kernels against plain operations."""
-    for name in ("extended", "default"):
+    for name in ("extended", "extended-net", "default"):
         plain = MKDescriptor(name, fused=False).to(patches.device)(patches)
         for kind, module in (("single", MKDescriptor(name)), ("half", MKDescriptor(name).half())):
             found = module.to(patches.device)(patches).float()
