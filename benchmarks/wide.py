@@ -5,41 +5,40 @@ whose corners may lie beyond the horizon, that of what both images show. Right m
 verified ones within 3 px of where the true homography puts them, each pair of places once (3 px).
 All sides look for a homography with MAGSAC++ at 2 px; RootSIFT and AffineFeature (OpenCV's ASIFT,
 with SIFT) by mutual nearest neighbours, AffineFeature's by Lowe's ratio of 0.8 as in OpenCV's
-sample. Beside the sequences there are slanted ones: a photograph seen from two sides at once, with
-blur, noise and other light. And unrelated photographs, which must be refused.
+sample. What there is:
 
-    python benchmarks/wide.py [--data ../shared/data] [--keypoints 2000] [--all]
+    sequences  the first image with the others, or --all-pairs
+    slanted    a photograph seen from two sides at once, with blur, noise and other light
+    unrelated  photographs of different scenes, which must be refused; mkdesc, wide, alone
+    truth      pairs of the sequences that mkdesc, wide, has not solved: what the pixels say
+
+    python benchmarks/wide.py [sequences slanted unrelated truth] [--data ../shared/data]
+
+Results are kept in a file after each pair; what is in it is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 from scipy.spatial import cKDTree
+from wide_pairs import Pair, mapped, sequences, slanted, unrelated
+from wide_truth import check
 
 import mkdesc
-from mkdesc.images.reading import read_gray
 
 SOLVED, RIGHT, SAME = 10.0, 3.0, 3.0
-#: Tilts of the two views of a slanted pair.
-TILTS = ((1, 4), (1, 8), (2, 4), (2, 6), (3, 5), (4, 4), (3, 7), (5, 5))
+KINDS = ("sequences", "slanted", "unrelated", "truth")
+WIDE = "mkdesc, wide"
 
-
-class Pair(NamedTuple):
-    name: str
-    a: np.ndarray
-    b: np.ndarray
-    truth: np.ndarray
-    #: Where in the first image the error is measured, (N, 2).
-    places: np.ndarray
+Row = dict[str, Any]
 
 
 class Found(NamedTuple):
@@ -49,82 +48,6 @@ class Found(NamedTuple):
 
 
 Match = Callable[[np.ndarray, np.ndarray], Found]
-
-
-def sequences(data: Path, scenes: list[str] | None, all_pairs: bool) -> Iterator[Pair]:
-    for folder in sorted((data / "sequences").iterdir()):
-        if scenes is not None and folder.name not in scenes:
-            continue
-        to = {1: np.eye(3)} | {k: np.loadtxt(folder / f"H_1_{k}") for k in range(2, 7)}
-        for i, j in itertools.combinations(range(1, 7), 2):
-            if i == 1 or all_pairs:
-                a, b = (read_gray(folder / f"{k}.png") for k in (i, j))
-                height, width = a.shape
-                corners = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
-                truth = to[j] @ np.linalg.inv(to[i])
-                yield Pair(f"{folder.name} {i}-{j}", a, b, truth, np.array(corners, float))
-
-
-def seen_from(
-    shape: tuple[int, int], tilt: float, rng: np.random.Generator, size: tuple[int, int]
-) -> np.ndarray:
-    """The homography of a camera that looks at the middle of a photograph from aside."""
-    around = rng.uniform(0, 2 * np.pi)
-    slant, roll = np.arccos(1 / tilt), rng.uniform(-0.6, 0.6) - around
-    zoom = np.sqrt(np.prod(size) / np.prod(shape)) * rng.uniform(0.8, 1.4) * tilt**0.4
-    focal = 1.3 * size[1]
-
-    def turn(angle: float) -> np.ndarray:
-        c, s = np.cos(angle), np.sin(angle)
-        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-
-    c, s = np.cos(slant), np.sin(slant)
-    rotation = turn(roll) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]) @ turn(around)
-    plane = np.column_stack([rotation[:, :2], [0, 0, focal / zoom]])
-    camera = np.array([[focal, 0, size[1] / 2], [0, focal, size[0] / 2], [0, 0, 1]])
-    centre = np.array([[1, 0, -shape[1] / 2], [0, 1, -shape[0] / 2], [0, 0, 1]])
-    return camera @ plane @ centre
-
-
-def slanted(data: Path, count: int, seed: int = 0) -> Iterator[Pair]:
-    rng = np.random.default_rng(seed)
-    photos = sorted((data / "photos").glob("*.jpg"))
-    size = (750, 1000)
-    fine = np.array([[3, 0, 1], [0, 3, 1], [0, 0, 1.0]])
-    for number in range(count):
-        tilts = TILTS[number % len(TILTS)]
-        path = photos[rng.integers(len(photos))]
-        photo = read_gray(path)
-        matrices = [seen_from(photo.shape, tilt, rng, size) for tilt in tilts]
-        views = []
-        for matrix in matrices:
-            large = cv2.warpPerspective(
-                photo, fine @ matrix, (3 * size[1], 3 * size[0]), flags=cv2.INTER_CUBIC
-            )
-            view = cv2.resize(large, size[::-1], interpolation=cv2.INTER_AREA)
-            view = cv2.GaussianBlur(view, (0, 0), rng.uniform(0.5, 1.5)).astype(float)
-            light = 255 * (view / 255) ** rng.uniform(0.6, 1.6) * rng.uniform(0.5, 1)
-            noisy = light + rng.normal(0, rng.uniform(1, 5), size)
-            views.append(np.clip(noisy, 0, 255).astype(np.uint8))
-        grid = np.stack(np.meshgrid(*(np.linspace(0, n, 50) for n in photo.shape[::-1])), -1)
-        shown = [mapped(grid.reshape(-1, 2), matrix) for matrix in matrices]
-        both = np.all([(xy > 0) & (xy < size[::-1]) for xy in shown], axis=(0, 2))
-        truth = matrices[1] @ np.linalg.inv(matrices[0])
-        yield Pair(f"{path.stem} {tilts[0]}-{tilts[1]}", *views, truth, shown[0][both])
-
-
-def unrelated(data: Path, count: int, seed: int = 0) -> Iterator[tuple[str, Path, Path]]:
-    """Photographs of different scenes; lund and door are one place, and entry and castle."""
-    photos = sorted((data / "photos").glob("*.jpg"))
-
-    def scene(path: Path) -> str:
-        name = path.stem.split("_")[0]
-        return {"door": "lund", "entry": "castle"}.get(name, name)
-
-    pairs = [(a, b) for a, b in itertools.combinations(photos, 2) if scene(a) != scene(b)]
-    for index in np.random.default_rng(seed).permutation(len(pairs))[:count]:
-        a, b = pairs[index]
-        yield f"{a.stem} {b.stem}", a, b
 
 
 def agreed(a: np.ndarray, b: np.ndarray) -> Found:
@@ -157,18 +80,14 @@ def asift(keypoints: int) -> Match:
     return match
 
 
-def ours(keypoints: int, wide: bool) -> Match:
+def ours(keypoints: int, geometry: str = "homography", **options: Any) -> Match:
     features = mkdesc.Features(keypoints)
 
     def match(a: np.ndarray, b: np.ndarray) -> Found:
-        found = mkdesc.match_images(a, b, features, geometry="homography", wide=wide)
+        found = mkdesc.match_images(a, b, features, geometry=geometry, **options)
         return Found(found.points_a[found.inliers], found.points_b[found.inliers], found.matrix)
 
     return match
-
-
-def mapped(xy: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    return cv2.perspectiveTransform(np.asarray(xy, float).reshape(1, -1, 2), matrix)[0]
 
 
 def error_of(pair: Pair, matrix: np.ndarray | None) -> float:
@@ -192,69 +111,128 @@ def count_right(pair: Pair, found: Found) -> int:
     return count
 
 
+class Kept:
+    """Rows by kind, pair and side, written to a file as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: list[Row] = json.loads(path.read_text()) if path.exists() else []
+
+    def find(self, **known: str) -> Row | None:
+        return next((row for row in self.rows if known.items() <= row.items()), None)
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        self._path.write_text(json.dumps(self.rows))
+
+
+def timed(match: Match, a: np.ndarray, b: np.ndarray) -> tuple[Found, Row]:
+    start, cpu = time.perf_counter(), time.process_time()
+    found = match(a, b)
+    took = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
+    return found, took
+
+
+def measure(kind: str, pairs: Iterator[Pair], sides: dict[str, Match], kept: Kept) -> None:
+    print("pair: error / right matches / seconds of CPU time of " + ", ".join(sides))
+    shown: dict[str, list[Row]] = {name: [] for name in sides}
+    for pair in pairs:
+        for name, match in sides.items():
+            row = kept.find(kind=kind, pair=pair.name, side=name)
+            if row is None:
+                found, took = timed(match, pair.a, pair.b)
+                row = {"kind": kind, "pair": pair.name, "side": name, **took}
+                row["error"] = error_of(pair, found.matrix)
+                row["right"], row["verified"] = count_right(pair, found), len(found.a)
+                row["matrix"] = None if found.matrix is None else found.matrix.tolist()
+                kept.add(row)
+            shown[name].append(row)
+        cells = [rows[-1] for rows in shown.values()]
+        line = "  ".join(f"{c['error']:7.1f} {c['right']:5d} {c['cpu']:5.1f}" for c in cells)
+        print(f"{pair.name:<22} {line}", flush=True)
+    for name, rows in shown.items():
+        solved = sum(row["error"] < SOLVED for row in rows)
+        right = sum(row["right"] for row in rows)
+        verified = sum(row["verified"] for row in rows)
+        cpu = [row["cpu"] for row in rows] or [0.0]
+        print(
+            f"{kind:<10} {name:<14} {solved:3d} of {len(rows)} solved, {right:6d} right of "
+            f"{verified:6d}, CPU {np.median(cpu):5.2f} s (median), {max(cpu):5.1f} s at most"
+        )
+
+
+def refuse(data: Path, count: int, keypoints: int, kept: Kept) -> None:
+    """Photographs of different scenes, at full size and with the default geometry."""
+    match = ours(keypoints, "auto", wide=True)
+    rows = []
+    for name, a, b in unrelated(data, count):
+        row = kept.find(kind="unrelated", pair=name)
+        if row is None:
+            found, took = timed(match, a, b)
+            accepted = found.matrix is not None
+            row = {"kind": "unrelated", "pair": name, "accepted": accepted, **took}
+            kept.add(row)
+            print(f"{name:<34} {'ACCEPTED' if accepted else 'refused'} {took['cpu']:5.1f}")
+        rows.append(row)
+    accepted = [row["pair"] for row in rows if row["accepted"]]
+    cpu = [row["cpu"] for row in rows]
+    print(
+        f"unrelated  {len(accepted)} of {len(rows)} accepted {accepted}, "
+        f"CPU {np.median(cpu):.1f} s (median), {max(cpu):.1f} s at most"
+    )
+
+
+def ask_the_pixels(pairs: Iterator[Pair], kept: Kept) -> None:
+    """Of pairs that are not solved: is it the homography that was found, or the given one?"""
+    print("correlation by the given homography, ours, the given one refined by ECC;")
+    print("the last one's distance to the given one and to ours, px")
+    for pair in pairs:
+        row = kept.find(kind="sequences", pair=pair.name, side=WIDE)
+        if row is not None and row["matrix"] is not None and row["error"] >= SOLVED:
+            found = check(pair, np.array(row["matrix"]))
+            cells = "  ".join(f"{x:.3f}" for x in found[:3])
+            print(f"{pair.name:<22} {cells}  {found.from_given:5.1f} {found.from_ours:5.1f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="*", default=[], metavar="kind", help=", ".join(KINDS))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--keypoints", type=int, default=2000)
     parser.add_argument("--scenes", nargs="*", help="sequences; default: all of them")
-    parser.add_argument("--all", action="store_true", help="all pairs, not only with the first")
-    parser.add_argument("--slanted", type=int, default=16, help="slanted pairs")
-    parser.add_argument("--unrelated", type=int, default=100, help="unrelated photographs")
+    parser.add_argument("--all-pairs", action="store_true", help="not only with the first image")
+    parser.add_argument("--slanted", type=int, default=8, help="slanted pairs")
+    parser.add_argument("--unrelated", type=int, default=100, help="unrelated pairs")
     parser.add_argument("--without", nargs="*", default=[], help="sides to leave out")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-wide.json"))
     options = parser.parse_args()
+    kinds = options.kinds or KINDS
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"kinds: expected some of {', '.join(KINDS)}, got {unknown}")
     sides: dict[str, Match] = {
         "RootSIFT": rootsift(options.keypoints),
         "AffineFeature": asift(options.keypoints),
-        "mkdesc": ours(options.keypoints, wide=False),
-        "mkdesc, wide": ours(options.keypoints, wide=True),
+        "mkdesc": ours(options.keypoints),
+        WIDE: ours(options.keypoints, wide=True),
     }
     sides = {name: match for name, match in sides.items() if name not in options.without}
-    blank = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
-    for match in sides.values():
-        match(blank, blank)  # compiles
-    rows = []
-    kinds = {
-        "sequences": sequences(options.data, options.scenes, options.all),
-        "slanted": slanted(options.data, options.slanted),
-    }
-    print("pair: error / right matches / seconds of " + ", ".join(sides))
-    for kind, pairs in kinds.items():
-        for pair in pairs:
-            cells = {}
-            for name, match in sides.items():
-                start = time.perf_counter()
-                found = match(pair.a, pair.b)
-                seconds = time.perf_counter() - start
-                cells[name] = (error_of(pair, found.matrix), count_right(pair, found), seconds)
-            rows.append({"kind": kind, "pair": pair.name, **cells})
-            shown = "  ".join(f"{e:7.1f} {n:5d} {s:5.1f}" for e, n, s in cells.values())
-            print(f"{pair.name:<22} {shown}", flush=True)
-    for kind in kinds:
-        for name in sides:
-            cells = [row[name] for row in rows if row["kind"] == kind]
-            if cells:
-                solved = sum(error < SOLVED for error, _, _ in cells)
-                right = sum(number for _, number, _ in cells)
-                seconds = [s for _, _, s in cells]
-                print(
-                    f"{kind:<10} {name:<14} {solved:3d} of {len(cells)} solved, {right:6d} right, "
-                    f"{np.median(seconds):5.2f} s (median), {max(seconds):5.1f} s at most"
-                )
-    accepted, slowest = [], 0.0
-    features = mkdesc.Features(options.keypoints)
-    for name, a, b in unrelated(options.data, options.unrelated):
-        start = time.perf_counter()
-        if mkdesc.match_images(a, b, features, wide=True).verified:
-            accepted.append(name)
-        slowest = max(slowest, time.perf_counter() - start)
-    if options.unrelated:
-        print(
-            f"unrelated  {len(accepted)} of {options.unrelated} accepted {accepted}, "
-            f"{slowest:.1f} s at most"
-        )
-    options.output.write_text(json.dumps({"pairs": rows, "accepted": accepted}, indent=1))
-    print(f"written: {options.output}")
+    if {"sequences", "slanted"} & set(kinds):
+        noise = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
+        for match in sides.values():
+            match(noise, noise)  # compiles
+    kept = Kept(options.output)
+
+    def of_sequences() -> Iterator[Pair]:
+        return sequences(options.data, options.scenes, options.all_pairs)
+
+    if "sequences" in kinds:
+        measure("sequences", of_sequences(), sides, kept)
+    if "slanted" in kinds:
+        measure("slanted", slanted(options.data, options.slanted), sides, kept)
+    if "unrelated" in kinds:
+        refuse(options.data, options.unrelated, options.keypoints, kept)
+    if "truth" in kinds:
+        ask_the_pixels(of_sequences(), kept)
 
 
 if __name__ == "__main__":

@@ -147,6 +147,22 @@ def test_nothing_to_see(features):
         assert found.draw().shape[2] == 3
 
 
+def test_where_one_shows_nothing_no_views_are_tried(image, features):
+    blank = np.full((300, 400), 128, np.uint8)
+    found = mkdesc.match_images(image, blank, features, wide=True)
+    assert not found.verified
+    assert 0 < len(found.keypoints_a) < 5000  # those of unrelated pictures, with views, are more
+
+
+def test_where_the_geometry_is_known_far_more_is_matched(image, slanted, features):
+    """More than keypoints were asked for in either photograph, each place once, and right."""
+    found = mkdesc.match_images(image, slanted[0], features, wide=True)
+    here, there = found.points_a[found.inliers], found.points_b[found.inliers]
+    assert len(here) > 400
+    off = np.linalg.norm(cv2.perspectiveTransform(here[None], slanted[1])[0] - there, axis=1)
+    assert (off < 3).mean() > 0.99
+
+
 def test_a_deep_scene_is_not_forced_onto_a_plane(shared):
     folder = shared / "data" / "multiview" / "fountain-P11" / "images"
     names = [folder / "0003.jpg", folder / "0004.jpg"]

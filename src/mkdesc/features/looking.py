@@ -18,7 +18,10 @@ from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
 __all__ = ["KINDS", "Seen", "join", "look", "look_at"]
 
 #: Contrast of the weakest blobs: a quarter of OpenCV's. What looks weak may be all there is.
-CONTRAST = 0.01
+BLOBS = {"contrastThreshold": 0.01}
+
+#: Where two views are known to show the same: smaller, weaker and longer blobs, too.
+FINE_BLOBS = {"contrastThreshold": 0.005, "edgeThreshold": 20.0, "sigma": 1.2}
 
 #: Kinds of keypoints.
 KINDS = ("blobs", "blobs with a shape", "regions")
@@ -98,6 +101,7 @@ def look_at(
     *,
     shapes: bool,
     mask: NDArray[np.uint8] | None = None,
+    fine: bool = False,
 ) -> Seen:
     """What a view shows of a photograph, described as it is seen there.
 
@@ -115,9 +119,12 @@ def look_at(
         Whether to look for blobs with a shape and for regions, too.
     mask
         Blobs are looked for where it is not zero.
+    fine
+        Whether all blobs there are will do: something else says which of them match.
     """
     # A detector of its own: they are not meant for two threads at a time.
-    detector = opencv().SIFT_create(contrastThreshold=CONTRAST, enable_precise_upscale=True)
+    settings = FINE_BLOBS if fine else BLOBS
+    detector = opencv().SIFT_create(**settings, enable_precise_upscale=True)
     points = points_from_keypoints(detect_keypoints(view.image, most, detector, mask))
     frames = [frames_from_points(points, features.side)]
     if shapes:

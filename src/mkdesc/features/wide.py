@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.threads import in_order
 from mkdesc.features.agreement import (
     Pair,
     Request,
@@ -46,8 +47,9 @@ MOST = 1500
 #: log10 of the false alarms at which a geometry is suspected, and believed.
 SUSPECTED, BELIEVED = -2.0, -12.0
 
-#: Verified matches, as a share of the keypoints, below which more is looked for.
-PLENTY = 0.25
+#: How many times as many blobs as usual are looked for where a homography is believed: guided
+#: matching makes more matches of them.
+FINE = 2
 
 #: Matches that must agree at least, whatever chance says, because real images repeat themselves.
 FEWEST = 12
@@ -101,11 +103,11 @@ def match_wide(
         matches = tentative(*seen, RATIO)
         found = _believed(images, seen, matches, features, request, most)
         if found is None:
+            if not all(len(one.frames) for one in seen):
+                break  # of nothing there are no views either
             continue
-        if tilt == 1 and found.verified.inliers.sum() < PLENTY * most:
-            # Sure, but few: what views show, too, is left to guided matching.
-            a, b = (look(image, TILTS[1], features, most, threads) for image in images)
-            return found._replace(seen=(join([found.seen[0], a]), join([found.seen[1], b])))
+        if found.verified.geometry == "homography":
+            return _both_ways(images, found, features, most, threads)
         return found
     return Search(seen, matches, Verified(None, np.zeros(len(matches.a), np.bool_)))
 
@@ -193,6 +195,21 @@ def _suspected(matches: Pair, images: Images, threshold: float) -> Floats | None
     return best if chance(best) < SUSPECTED else None
 
 
+def _both_ways(
+    images: Images, found: Search, features: Features, most: int, threads: int
+) -> Search:
+    """What either photograph shows as the other one sees it, too: left to guided matching."""
+    matrix, known = found.verified.matrix, found.matches.take(found.verified.inliers)
+    assert matrix is not None
+
+    def one(warped: int) -> tuple[Seen, Seen]:
+        more = FINE * most
+        return _side_by_side(images, matrix, known, features, more, warped=warped, fine=True)[0]
+
+    firsts, seconds = zip(found.seen, *in_order(one, 2, threads), strict=True)
+    return found._replace(seen=(join(list(firsts)), join(list(seconds))))
+
+
 class Closer(NamedTuple):
     """What two photographs show when one is seen as the other: and the homography, refined."""
 
@@ -209,36 +226,66 @@ def _closer(
     threshold: float,
     most: int,
 ) -> Closer | None:
-    """Look at the photograph that shows more as the other one sees it; None: they do not agree."""
-    cv2 = opencv()
+    """See whether the photographs look alike once one is seen as the other; None: they do not."""
     near = transfer_errors(matrix, *matches.places) < 2 * threshold
     near &= frames_agree(matrix, matches.a, matches.b)
     if not near.any():
         return None
-    centres = [np.median(x[near][:, :, 2], axis=0) for x in (matches.a, matches.b)]
-    swap = abs(np.linalg.det(slopes(matrix, centres[0][None])[0])) > 1
-    larger, smaller = (images[1], images[0]) if swap else images
-    onto = np.linalg.inv(matrix) if swap else matrix
-    shape = (smaller.shape[0], smaller.shape[1])
-    common = cv2.warpPerspective(np.full_like(larger, 255), onto, shape[::-1])
-    view = seen_through(larger, onto, shape, centres[int(swap)])
-    plain = View(smaller, np.eye(2, 3))
-    seen = [
-        look_at(view, larger.shape, features, most, shapes=False, mask=common),
-        look_at(plain, smaller.shape, features, most, shapes=False, mask=common),
-    ]
-    if swap:
-        seen.reverse()
-    found = tentative(seen[0], seen[1], ALIKE)
+    known = matches.take(near)
+    centre = np.median(known.places[0], axis=0)
+    larger = abs(np.linalg.det(slopes(matrix, centre[None])[0])) > 1
+    seen, area = _side_by_side(images, matrix, known, features, most, warped=int(larger))
+    found = tentative(*seen, ALIKE)
     agree = transfer_errors(matrix, *found.places) < 4 * threshold
     agree &= frames_agree(matrix, found.a, found.b)
-    area = int(np.count_nonzero(common)) or 1
     disc = float(np.pi) * (4 * threshold) ** 2 / area
     count = int(agree.sum())
     if count < FEWEST or false_alarms(count, len(agree), disc, 0) > BELIEVED:
         return None
     refined = homography(found.take(agree), threshold).matrix
-    return Closer((seen[0], seen[1]), found, matrix if refined is None else refined)
+    return Closer(seen, found, matrix if refined is None else refined)
+
+
+def _side_by_side(
+    images: Images,
+    matrix: Floats,
+    known: Pair,
+    features: Features,
+    most: int,
+    *,
+    warped: int,
+    fine: bool = False,
+) -> tuple[tuple[Seen, Seen], int]:
+    """Look at one photograph as the other one sees it, and at that one.
+
+    Parameters
+    ----------
+    images, matrix
+        The photographs, and the homography from the first to the second.
+    known
+        Matches that agree with it.
+    features, most, fine
+        As for :func:`~mkdesc.features.looking.look_at`; fine: shapes, too.
+    warped
+        Which one is shown as the other one sees it: 0 or 1.
+
+    Returns
+    -------
+    seen
+        In either photograph, where both show the same.
+    area
+        Of that, in pixels of the one that is not warped; at least 1.
+    """
+    moved, still = images[warped], images[1 - warped]
+    onto = np.linalg.inv(matrix) if warped else matrix
+    shape = (still.shape[0], still.shape[1])
+    common = opencv().warpPerspective(np.full_like(moved, 255), onto, shape[::-1])
+    view = seen_through(moved, onto, shape, np.median(known.places[warped], axis=0))
+    a, b = (
+        look_at(one, photo.shape, features, most, shapes=fine, mask=common, fine=fine)
+        for one, photo in ((view, moved), (View(still, np.eye(2, 3)), still))
+    )
+    return ((b, a) if warped else (a, b)), int(np.count_nonzero(common)) or 1
 
 
 def _strip(images: Images, threshold: float) -> float:
