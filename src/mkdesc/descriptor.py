@@ -48,8 +48,9 @@ class MKD(Estimator):
     resize
         Whether patches of a size that is not taken are resampled to ``patch_size`` or refused.
     backend
-        ``"cpu"``: compiled and fast. ``"reference"``: the definition in plain numpy. ``"torch"``:
-        PyTorch, on a GPU (docs/torch.md).
+        ``"cpu"``: compiled and fast. ``"numpy"``: the same sums without compiling.
+        ``"reference"``: the definition, one patch at a time. ``"torch"``: PyTorch, on a GPU
+        (docs/torch.md).
     n_threads
         Number of threads; None: one per core.
     output

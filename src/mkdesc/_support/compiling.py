@@ -30,6 +30,7 @@ __all__ = [
     "NOTHING",
     "array_type",
     "compile_loop",
+    "is_kept",
     "once",
     "type_of",
 ]
@@ -39,6 +40,9 @@ FAST: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
     "inline": "never",
+    # Only other loops call these: what Python, or C, would call them by takes time to compile.
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
 }
 #: NaN and infinity stay visible.
 CAREFUL = FAST | {"fastmath": {"reassoc", "nsz", "contract"}}
@@ -109,16 +113,31 @@ def compile_loop(
     **options
         Of :func:`numba.njit`.
     """
-    import numba
-
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    kept = _Kept.of(function, _stamp(compiled, arguments))
+    compiled, kept = _loop(function, arguments, options)
     if kept is not None:
         compiled._cache = kept
     compiled.compile(arguments)
     compiled.disable_compile()
     loop: Callable[..., Any] = compiled
     return loop
+
+
+def is_kept(function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any) -> bool:
+    """Whether :func:`compile_loop` would find this on the disk, and hence take no time."""
+    compiled, kept = _loop(function, arguments, options)
+    return kept is not None and kept.read(arguments, compiled.targetctx) is not None
+
+
+def _loop(
+    function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Any, _Kept | None]:
+    """A function to be compiled, and where on the disk it is kept."""
+    import numba
+
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
+        function
+    )
+    return compiled, _Kept.of(function, _stamp(compiled, arguments))
 
 
 class _Kept:
@@ -158,14 +177,22 @@ class _Kept:
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """What was compiled for a signature, or None."""
         target_context.refresh()
+        data = self.read(signature, target_context)
         try:
-            content = self._file(signature, target_context.codegen()).read_bytes()
-            digest, data = content[:32], content[32:]
-            if digest != hashlib.sha256(self._stamp + data).digest():
-                return None
-            return self._place.rebuild(target_context, pickle.loads(data))
+            return (
+                None if data is None else self._place.rebuild(target_context, pickle.loads(data))
+            )
         except Exception:
             return None
+
+    def read(self, signature: Any, target_context: Any) -> bytes | None:
+        """The data of what was compiled for a signature; None if not there, or not whole."""
+        try:
+            content = self._file(signature, target_context.codegen()).read_bytes()
+        except OSError:
+            return None
+        digest, data = content[:32], content[32:]
+        return data if digest == hashlib.sha256(self._stamp + data).digest() else None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep what was compiled for a signature, if that is possible."""

@@ -1,66 +1,80 @@
-"""The first run on a machine: what it compiles is shared by two processes.
+"""The first run on a machine: nothing is compiled yet, and two processes share what is to do.
 
-numba compiles one function at a time in a process. Most of the time goes into the loop that
-describes; a second process does the others meanwhile and leaves them in the cache.
+numba compiles one function at a time in a process, and most of the time goes into the loop that
+describes. A few thousand patches are described by numpy before that loop is ready: a second
+process compiles it meanwhile, and the next run finds it in the cache.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from typing import Any
 
-from rich.status import Status
+from mkdesc.features.features import Features
 
-__all__ = ["Loading", "compile_others"]
-
-#: Seconds after which loading is not loading any more: nothing was in the cache.
-PATIENCE = 0.7
+__all__ = ["compile_describing", "compile_others", "without_waiting"]
 
 
-class Loading:
-    """Tells what is being done, and gets help if loading compiled code means compiling it.
+def without_waiting(features: Features, many: bool) -> Features:
+    """What describes the same, at once, while a second process compiles what is missing.
 
     Parameters
     ----------
-    status
-        Where it is shown.
+    features
+        Of a model by its name or file.
+    many
+        Whether there is so much to describe that compiling the loop first takes less time. Then
+        the second process compiles the other loops.
     """
+    from mkdesc.compute.cpu.backend import is_compiled
+    from mkdesc.descriptor import MKD
+    from mkdesc.kernels.parametrization import as_parametrization
 
-    def __init__(self, status: Status) -> None:
-        self._status = status
-        self._timer: threading.Timer | None = None
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """As :data:`mkdesc._support.progress.Progress` is called."""
-        self._status.update(what)
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if what.startswith("loading"):
-            self._timer = threading.Timer(PATIENCE, _help)
-            self._timer.daemon = True
-            self._timer.start()
+    mkd = features.mkd
+    if is_compiled(as_parametrization(mkd.parametrization), int(mkd.patch_size)):
+        return features
+    if many:
+        _start("compile_others()")
+        return features
+    _start("compile_describing(sys.argv[1])", str(features.get_params()["model"]))
+    return features.replace(model=MKD(**mkd.get_params(deep=False) | {"backend": "numpy"}))
 
 
-def _help() -> None:
-    code = "from mkdesc.cli.compiling import compile_others; compile_others()"
+def _start(call: str, *arguments: str) -> None:
+    """Call a function of this module in a process that nobody waits for."""
+    code = f"import sys; from mkdesc.cli.compiling import *; {call}"
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
-        subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL, **quiet)
-    except OSError:  # then without help
+        subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], stdin=subprocess.DEVNULL, **quiet
+        )
+    except OSError:  # then the next run has to
         return
 
 
+def compile_describing(model: str) -> None:
+    """Compile what describes patches of bytes by a model."""
+    import numpy as np
+
+    mkd = Features(model=model).mkd
+    size = int(mkd.patch_size)
+    mkd.transform(np.zeros((1, size, size), np.uint8))
+
+
 def compile_others() -> None:
-    """Compile all that describing and matching photographs need besides the describing loop."""
+    """Compile all that matching photographs needs besides the loop that describes."""
     import numpy as np
 
     from mkdesc.compute.cpu.backend import compile_head
     from mkdesc.images.cutting import compile_for
+    from mkdesc.matching.distinct import match_distinct
+    from mkdesc.matching.guided import match_guided
     from mkdesc.matching.nearest import match_descriptors
 
     compile_head()
     compile_for("uint8")
-    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
+    few, places = np.eye(2, dtype=np.float32), np.eye(2)
+    match_descriptors(few, few)
+    match_distinct(few, few, places, places)
+    match_guided(few, few, places, places, np.eye(3))

@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.compiling import Loading
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
 from mkdesc.cli.progress import console
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
+
+#: Keypoints per photograph beyond which numpy takes longer than compiling.
+MANY = 8000
 
 
 def command(
@@ -68,13 +70,16 @@ def command(
     shows. Exit code 1 if nothing says that they show the same scene; files are written all the
     same, with the tentative matches.
     """
+    from mkdesc.cli.compiling import without_waiting
     from mkdesc.features.features import Features
     from mkdesc.features.matches import check_output
-    from mkdesc.features.pair import check_options, match_images
+    from mkdesc.features.pair import check_files, check_options, match_images
 
     outputs = [check_output(path) for path in output or []]
     check_options(ratio, geometry, threshold)
+    check_files(a, b)
     features = Features(detector, keypoints, model, side, upright)
+    features = without_waiting(features, many=wide or keypoints > MANY)
     with console.status("reading") as status:
         found = match_images(
             a,
@@ -87,7 +92,7 @@ def command(
             wide=wide,
             focal_lengths=focal,
             max_pixels=max_pixels,
-            progress=Loading(status),
+            progress=lambda what, done, total: status.update(what),
         )
     before = sum(found.timings[step] for step in ("read", "describe"))
     later = sum(found.timings.values()) - before - found.timings["load"]

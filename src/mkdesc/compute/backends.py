@@ -18,6 +18,7 @@ __all__ = ["BACKENDS", "Describe", "load_backend"]
 #: Each module has a function ``describe``; ``reference`` is the definition.
 BACKENDS = {
     "cpu": "mkdesc.compute.cpu.backend",
+    "numpy": "mkdesc.compute.plain",
     "reference": "mkdesc.compute.reference",
     "torch": "mkdesc.compute.torch.backend",
 }

@@ -24,7 +24,7 @@ from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.nearest import check_limits, match_descriptors
 from mkdesc.matching.verification import Verified, check_geometry, verify_matches
 
-__all__ = ["KEYPOINTS", "check_options", "match_images"]
+__all__ = ["KEYPOINTS", "check_files", "check_options", "match_images"]
 
 #: Keypoints per photograph, unless told otherwise.
 KEYPOINTS = 2000
@@ -94,9 +94,7 @@ def match_images(
     ('homography', [[1.0, 0.0, -20.0], [0.0, 1.0, -10.0], [0.0, 0.0, 1.0]])
     """
     check_options(ratio, geometry, threshold)
-    for name, image in (("a", a), ("b", b)):
-        if isinstance(image, (str, os.PathLike)) and not Path(image).is_file():
-            raise FileNotFoundError(f"{name}: no such file: {image}")
+    check_files(a, b)
     tell = progress or nobody
     tell("reading", 0, 0)
     clock = _Clock()
@@ -142,6 +140,14 @@ def check_options(ratio: float | None, geometry: str, threshold: float) -> None:
     check_limits(ratio)
     check_geometry(geometry)
     verify_matches([], [], "homography", threshold)
+
+
+def check_files(a: Image, b: Image) -> None:
+    """Refuse files that are not there."""
+    for name, image in (("a", a), ("b", b)):
+        if isinstance(image, (str, os.PathLike)) and not Path(image).is_file():
+            what = "a folder, not a file" if Path(image).is_dir() else "no such file"
+            raise FileNotFoundError(f"{name}: {what}: {image}")
 
 
 class _Clock:

@@ -33,11 +33,13 @@ def pixel_values(
 
     Angles (S, S) by the names of the attributes; ``intensity`` (S, S); ``shape`` (S, S, 9);
     ``weight`` (S, S), the square root of the gradient magnitude; and one's ``own`` (S, S, dims).
+    Of patches (N, W, W) all but the positions have one more axis, the first one.
     """
     if preparation.standardise:
         image, scale = preparation.prepare(patch, scale), 1.0
     else:  # scaled after the differences, as the fast path does: in flat areas rounding shows
         image = preparation.prepare(patch)
+    stack = image.reshape(-1, *image.shape[-2:])
     grid = patch_grid(image.shape[-1])
     gx, gy = (scale * g for g in gradients(image))
     theta = angle(gx, gy, preparation.flat)
@@ -49,5 +51,8 @@ def pixel_values(
         "intensity": compress(image),
         "shape": shape_features(*second_order(image)),
         "weight": np.sqrt(magnitude + preparation.epsilon),
-        **{feature.name: own_features(feature, image[None])[0] for feature in own},
+        **{
+            feature.name: own_features(feature, stack).reshape(*image.shape, feature.dims)
+            for feature in own
+        },
     }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, once, type_of
+from mkdesc._support.compiling import array_type, compile_loop, is_kept, once, type_of
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.compute.cpu.layout import make_layout
 from mkdesc.compute.cpu.structures import Preparing, double
@@ -19,14 +19,18 @@ from mkdesc.kernels.patches import SMALLEST, check_finite, nonfinite_error, plai
 from mkdesc.kernels.pixelfeatures import own_features
 from mkdesc.kernels.preparation import PAPER, Preparation
 
-__all__ = ["describe"]
+__all__ = ["compile_head", "describe", "is_compiled"]
 
 #: Patches per unit of work: small enough to share evenly, large enough to hide the call.
 BLOCK = 256
 
 
-@once
-def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[..., int]:
+#: Of loops that describe: no fast mathematics but where a function that they call says so.
+OPTIONS: dict[str, Any] = {"fastmath": False}
+
+
+def _describing(dtype: str, beyond: bool, separable: bool) -> tuple[Any, tuple[Any, ...]]:
+    """The loop that describes, and the types of its arguments."""
     from numba import types
 
     from mkdesc.compute.cpu.describe_numba import make_describe_block
@@ -41,11 +45,25 @@ def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[.
         type_of(layout),
         array_type("float32", 2, written=True),
     )
-    return compile_loop(make_describe_block(beyond, separable), arguments, fastmath=False)
+    return make_describe_block(beyond, separable), arguments
+
+
+@once
+def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[..., int]:
+    return compile_loop(*_describing(dtype, beyond, separable), **OPTIONS)
+
+
+def is_compiled(parametrization: Parametrization, size: int) -> bool:
+    """Whether describing patches of ``size`` px, of bytes, takes no compiling on this machine."""
+    preparation = parametrization.preparation
+    layout = make_layout(parametrization, size // preparation.reduction(size))
+    loop = _describing("uint8", preparation.standardise, layout.separable)
+    return is_kept(*loop, **OPTIONS)
 
 
 @once
 def compile_head() -> Callable[..., None]:
+    """The loop over the stages of a head."""
     from mkdesc.compute.cpu.head_numba import apply_block
 
     stages = make_stages(Head((Affine(np.eye(1, dtype=np.float32)), L2())))  # of the type of all
