@@ -13,7 +13,7 @@ import pytest
 from numba import njit
 
 import mkdesc
-from mkdesc._support.compiling import _Kept, _stamp, compile_loop
+from mkdesc._support.compiling import _Kept, _stamp, compile_loop, is_kept
 
 FACTOR = 2.0
 
@@ -49,13 +49,22 @@ def run(power=2):
     return found, "compiled" if compiled.buffer else "kept"
 
 
+def kept(power=2):
+    import numba
+
+    return is_kept(make_loop(power), (numba.float64,))
+
+
 def kept_files(folder):
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def test_what_was_compiled_is_kept(cache):
+    assert not kept()
     assert run() == (19, "compiled")
     assert run() == (19, "kept")
+    assert kept()
+    assert not kept(power=3)
     assert run(power=3) == (55, "compiled")  # beside the other
     assert len(kept_files(cache)) == 2
 

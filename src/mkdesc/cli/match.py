@@ -78,8 +78,13 @@ def command(
     outputs = [check_output(path) for path in output or []]
     check_options(ratio, geometry, threshold)
     check_files(a, b)
-    features = Features(detector, keypoints, model, side, upright)
-    features = without_waiting(features, many=wide or keypoints > MANY)
+    asked = Features(detector, keypoints, model, side, upright)
+    features = without_waiting(asked, many=wide or keypoints > MANY)
+    if features is not asked:
+        print(
+            "the first run: described by numpy; what makes later runs faster is being compiled",
+            file=sys.stderr,
+        )
     with console.status("reading") as status:
         found = match_images(
             a,

@@ -1,0 +1,59 @@
+"""The first run on a machine: what it does instead of waiting for the compiler."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc.cli import compiling
+from mkdesc.compute.cpu import backend
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that were started: their arguments."""
+    found = []
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **_: found.append(words))
+    return found
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    monkeypatch.setattr(backend, "is_compiled", lambda parametrization, size: False)
+
+
+def test_few_patches_are_described_by_numpy_meanwhile(cold, started):
+    features = mkdesc.Features("orb", 100, "default", upright=True, output="uint8")
+    found = compiling.without_waiting(features, many=False)
+    assert found.mkd.backend == "numpy"
+    assert len(started) == 1
+    assert started[0][-1] == "default"
+    image = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
+    (here, one), (there, other) = (x.detectAndCompute(image) for x in (features, found))
+    assert [k.pt for k in here] == [k.pt for k in there]
+    assert len(one) > 50
+    assert np.abs(one.astype(int) - other).max() <= 1
+
+
+def test_for_many_the_loop_is_worth_waiting_for(cold, started):
+    features = mkdesc.Features(100)
+    assert compiling.without_waiting(features, many=True) is features
+    assert "compile_others" in " ".join(started[0])
+
+
+def test_no_process_no_harm(cold, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert compiling.without_waiting(mkdesc.Features(10), many=False).mkd.backend == "numpy"
+
+
+def test_what_is_compiled_is_used(started):
+    """As it is after what the other process does."""
+    compiling.compile_describing("photo")
+    compiling.compile_others()
+    features = mkdesc.Features(100)
+    assert compiling.without_waiting(features, many=False) is features
+    assert not started
