@@ -147,6 +147,25 @@ def test_nothing_to_see(features):
         assert found.draw().shape[2] == 3
 
 
+@pytest.mark.parametrize("options", [{"wide": True}, {"guided": True}])
+def test_the_same_image_twice(image, options):
+    """All distances are zero; few keypoints, so that a search from aside begins, too."""
+    found = mkdesc.match_images(image, image.copy(), mkdesc.Features(50), **options)
+    np.testing.assert_allclose(found.matrix / found.matrix[2, 2], np.eye(3), atol=1e-3)
+
+
+@pytest.mark.parametrize("lengths", [500.0, ("a", "b"), (500, None, 500), (0, 500), (True, 500)])
+def test_focal_lengths_that_are_none_are_refused(image, features, lengths):
+    with pytest.raises(ValueError, match="focal_lengths: expected two"):
+        mkdesc.match_images(image, image, features, focal_lengths=lengths)
+
+
+@pytest.mark.parametrize("features", ["sift", 2000])
+def test_features_that_are_none_are_refused(image, features):
+    with pytest.raises(ValueError, match=r"features: expected mkdesc\.Features or None, got"):
+        mkdesc.match_images(image, image, features)
+
+
 def test_where_one_shows_nothing_no_views_are_tried(image, features):
     blank = np.full((300, 400), 128, np.uint8)
     found = mkdesc.match_images(image, blank, features, wide=True)

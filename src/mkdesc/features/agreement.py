@@ -29,6 +29,9 @@ __all__ = [
 #: Pixels within which two matches, in both images, are one.
 SAME = 3.0
 
+#: Distance at which descriptors are as good as the same.
+EQUAL = 1e-6
+
 #: Ratio of guided matches along epipolar lines, where there is more than one to choose from.
 GUIDED_RATIO = 0.9
 
@@ -201,7 +204,7 @@ def guide(search: Search, request: Request) -> Search:
     a, b = search.seen
     matrix, kind = of_pixels(found, request)
     # As near as those that are right: distances mean other things with other descriptors.
-    usual = float(np.quantile(search.matches.distances[found.inliers], 0.95))
+    usual = max(float(np.quantile(search.matches.distances[found.inliers], 0.95)), EQUAL)
     pairs, distances = [], []
     for one in range(len(KINDS)):
         i, j = a.of_kind(one), b.of_kind(one)

@@ -95,6 +95,8 @@ def match_images(
     """
     check_options(ratio, geometry, threshold)
     check_files(a, b)
+    if features is not None and not isinstance(features, Features):
+        raise ValueError(f"features: expected mkdesc.Features or None, got {features!r}")
     tell = progress or nobody
     tell("reading", 0, 0)
     clock = _Clock()
@@ -175,9 +177,7 @@ def _cameras(
     given: tuple[float | None, float | None] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """The matrices of both cameras, their centres in the middle; None if one is not known."""
-    focals = list(given or (None, None))
-    if len(focals) != 2:
-        raise ValueError(f"focal_lengths: expected two, got {given!r}")
+    focals = _focals(given)
     for i, (image, gray) in enumerate(zip(images, grays, strict=True)):
         if focals[i] is None and isinstance(image, (str, os.PathLike)):
             focals[i] = focal_length(Path(image).read_bytes(), max(gray.shape))
@@ -185,13 +185,26 @@ def _cameras(
     for focal, gray in zip(focals, grays, strict=True):
         if focal is None:
             return None
-        if not 0 < focal < np.inf:
-            raise ValueError(f"focal_lengths: expected numbers > 0, got {given!r}")
         height, width = gray.shape
         cameras.append(
             np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
         )
     return cameras[0], cameras[1]
+
+
+def _focals(given: object) -> list[float | None]:
+    """Two focal lengths as they were given; None: not known."""
+    if given is None:
+        return [None, None]
+    both = list(given) if isinstance(given, (tuple, list)) else []
+    if len(both) != 2 or not all(focal is None or _is_length(focal) for focal in both):
+        raise ValueError(f"focal_lengths: expected two numbers > 0 or None, got {given!r}")
+    return both
+
+
+def _is_length(value: object) -> bool:
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return number and 0 < float(value) < np.inf  # type: ignore[arg-type]
 
 
 def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:
