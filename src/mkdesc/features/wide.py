@@ -265,7 +265,7 @@ def _side_by_side(
     known
         Matches that agree with it.
     features, most, fine
-        As for :func:`~mkdesc.features.looking.look_at`; fine: shapes, too.
+        As for :func:`~mkdesc.features.looking.look_at`.
     warped
         Which one is shown as the other one sees it: 0 or 1.
 
@@ -282,7 +282,7 @@ def _side_by_side(
     common = opencv().warpPerspective(np.full_like(moved, 255), onto, shape[::-1])
     view = seen_through(moved, onto, shape, np.median(known.places[warped], axis=0))
     a, b = (
-        look_at(one, photo.shape, features, most, shapes=fine, mask=common, fine=fine)
+        look_at(one, photo.shape, features, most, shapes=False, mask=common, fine=fine)
         for one, photo in ((view, moved), (View(still, np.eye(2, 3)), still))
     )
     return ((b, a) if warped else (a, b)), int(np.count_nonzero(common)) or 1
