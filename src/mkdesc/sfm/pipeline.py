@@ -26,6 +26,7 @@ from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, map_images, verify_pairs, why_no_model
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
+from mkdesc.sfm.places import share_cameras
 from mkdesc.sfm.report import Report, make_report, read_report
 
 __all__ = ["PAIRS", "Mapping", "Matched", "map_database", "match_images", "reconstruct"]
@@ -200,8 +201,10 @@ def _prepared(
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
     new = set(usable) - stored
     if new:
+        # Images of one camera are verified as those of two are; which share one is seen then.
+        cameras = "per-image" if how.cameras == "auto" else how.cameras
         database.add_features(
-            base, target / FEATURES, new, settings, Path(images), how.cameras, how.camera_model
+            base, target / FEATURES, new, settings, Path(images), cameras, how.camera_model
         )
     own = {"refine_centres": how.refine_centres, "seed": how.seed}
     made_of = {"settings": {**json.loads(settings), **own}, "pairs": _digest(wanted)}
@@ -217,6 +220,8 @@ def _match(target: Path, wanted: list[Pair], how: Mapping, tell: Progress) -> No
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             guide_pairs(base, wanted, kept, how.ratio, tell)
             verify_pairs(base, how.seed, tell)
+    if how.cameras == "auto":
+        share_cameras(base)
 
 
 def map_database(
