@@ -123,6 +123,16 @@ def test_interrupted_work_goes_on(places, tmp_path, monkeypatch, step):
     assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(places))}
 
 
+def test_two_at_once_are_refused(places, tmp_path):
+    def again(what, done, total):
+        mkdesc.Index.update(places, tmp_path / "index", FEW)
+
+    with pytest.raises(ValueError, match="index: another process is writing here"):
+        mkdesc.Index.update(places, tmp_path / "index", FEW, again)
+    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    assert len(mkdesc.Index(tmp_path / "index")) == 9
+
+
 def test_images_that_change_while_work_is_interrupted(places, tmp_path):
     def stop(what, done, total):
         if done == 9:

@@ -105,12 +105,14 @@ def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_p
 
 
 def test_databases_that_cannot_be_mapped(images, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"gone\.db does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"gone\.db: does not exist"):
         map_database(tmp_path / "gone.db", images, tmp_path / "out")
     with pycolmap.Database.open(tmp_path / "empty.db"):
         pass
     with pytest.raises(ValueError, match=r"empty\.db: no matches in this database"):
         map_database(tmp_path / "empty.db", images, tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match=r"images: expected a file"):
+        map_database(images, images, tmp_path / "out")
     (tmp_path / "text.db").write_text("no database " * 1000)
     with pytest.raises(ValueError, match=r"text\.db: not a COLMAP database"):
         map_database(tmp_path / "text.db", images, tmp_path / "out")
@@ -240,6 +242,8 @@ def noise(tmp_path, rng):
         ({"max_distance": -1.0}, "max_distance: expected"),
         ({"cameras": "many"}, "cameras: expected one of auto"),
         ({"camera_model": "EYE"}, "camera_model: expected one of (?!.*INVALID)"),
+        ({"seed": -1}, "seed: expected an integer >= 0"),
+        ({"seed": 2**31}, "seed: expected an integer >= 0"),
         ({"camera_model": "INVALID"}, "camera_model: expected one of"),
     ],
 )
@@ -250,6 +254,10 @@ def test_what_is_wrong_is_said_before_the_work(noise, tmp_path, wrong, message):
 
 
 def test_pairs_are_read_before_the_work(noise, tmp_path):
+    with pytest.raises(
+        ValueError, match=r"pairs: expected auto, .* or a text file, got 'retreived'"
+    ):
+        reconstruct(noise, tmp_path / "out", HOW, "retreived")
     (tmp_path / "pairs.txt").write_text("a.png gone.png")
     with pytest.raises(ValueError, match=r"line 1: no image 'gone\.png'"):
         reconstruct(noise, tmp_path / "out", HOW, tmp_path / "pairs.txt")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, sole_writer
 from mkdesc._support.progress import Progress, nobody
 from mkdesc.features.folder import (
     Settings,
@@ -69,8 +69,21 @@ def update_index(
     max_pixels: int = MAX_PIXELS,
 ) -> Updated:
     """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
-    tell = progress or nobody
     images = find_images(sources)
+    _known(path)  # refuses what is no index, before anything is made
+    path.mkdir(parents=True, exist_ok=True)
+    with sole_writer(path):
+        return _updated(images, sources, path, settings, progress or nobody, max_pixels)
+
+
+def _updated(
+    images: dict[str, Path],
+    sources: Sequence[str | Path],
+    path: Path,
+    settings: Settings | None,
+    tell: Progress,
+    max_pixels: int,
+) -> Updated:
     stamps = {name: _stamp(file) for name, file in images.items()}
     before = _known(path)
     how = settings or (DEFAULT if before is None else before.checked_settings(path))
