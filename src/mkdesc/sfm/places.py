@@ -27,7 +27,7 @@ WITHIN = 4.0
 
 
 def certain_pairs(base: Path) -> list[Pair]:
-    """Pairs of images (by name) of which more matches agree than chance explains.
+    """Pairs of images (by name) of which more matches agree than chance explains, best first.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def certain_pairs(base: Path) -> list[Pair]:
         (tried,) = file.execute("SELECT COUNT(*) FROM matches").fetchone()
         query = (
             "SELECT pair_id, two_view_geometries.rows, COALESCE(matches.rows, 0) "
-            "FROM two_view_geometries LEFT JOIN matches USING (pair_id)"
+            "FROM two_view_geometries LEFT JOIN matches USING (pair_id) ORDER BY 2 DESC"
         )
         verified = file.execute(query).fetchall()
     limit = BY_CHANCE - math.log10(max(tried, 1))
