@@ -5,6 +5,7 @@ import pytest
 
 from mkdesc.sfm.places import certain_pairs, places_among, share_cameras
 
+pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module
 pycolmap = pytest.importorskip("pycolmap")
 
 SMALL, LARGE = (640, 480), (1600, 1067)
