@@ -19,7 +19,7 @@ try:
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_folder", "atomic_path", "read_safetensors"]
+__all__ = ["atomic_folder", "atomic_path", "read_safetensors", "sole_writer"]
 
 
 #: What temporary files and folders end in; they begin with a dot, and readers pass over such.
@@ -97,6 +97,36 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if held is not None:
             os.close(held)
+
+
+@contextmanager
+def sole_writer(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse a second process that wants to change a folder; ends with the process at the latest.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = tempfile.mkdtemp()
+    >>> with sole_writer(place), sole_writer(place):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: ...: another process is writing here; try again when it is done
+    """
+    if fcntl is None:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = "another process is writing here; try again when it is done"
+            raise ValueError(f"{folder}: {what}") from None
+        except OSError:  # a file system without such locks
+            pass
+        yield
+    finally:
+        os.close(held)
 
 
 def _followed(path: str | os.PathLike[str]) -> Path:

@@ -5,6 +5,7 @@ COLMAP has (0.5, 0.5) at the centre of the first pixel; OpenCV, and all of this 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ _CENTRE = 0.5
 @cache
 def pycolmap_module() -> Any:
     """The pycolmap module, told once to be quiet, or an ImportError that says how to get it."""
+    with suppress(ImportError):
+        import cv2  # noqa: F401 (loaded after pycolmap, it crashes when it writes a PNG file)
     try:
         import pycolmap
     except ImportError:

@@ -46,8 +46,11 @@ class Shard:
     @cached_property
     def stamps(self) -> dict[str, Stamp]:
         """The images by name, in their order, and the files they were made of."""
-        found = json.loads((self.folder / IMAGES).read_text())
-        return {name: (size, changed) for name, size, changed in found}
+        try:
+            found = json.loads((self.folder / IMAGES).read_text())
+            return {str(name): (int(size), int(changed)) for name, size, changed in found}
+        except (OSError, ValueError, TypeError):
+            raise self._damaged(IMAGES) from None
 
     @cached_property
     def names(self) -> list[str]:
@@ -77,8 +80,26 @@ class Shard:
     def _mapped(self, name: str) -> NDArray[Any]:
         try:
             return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError):
-            raise ValueError(f"{self.folder / name}: damaged; index again elsewhere") from None
+        except (OSError, ValueError, EOFError):
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str) -> ValueError:
+        return ValueError(f"{self.folder / name}: missing or damaged; mkdesc index mends it")
+
+    def checked(self) -> Shard:
+        """Itself, if its files fit each other: compiled loops trust them."""
+        starts, rows, codes = self.starts, self.rows, self.codes
+        kinds = [(array.dtype, array.ndim) for array in (starts, rows, codes)]
+        if kinds != [(np.dtype(np.int64), 1), (np.dtype(NUMBER), 1), (np.dtype(np.uint64), 2)]:
+            raise self._damaged(CODES)
+        growing = len(starts) > 0 and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+        if not growing or starts[-1] != len(rows):
+            raise self._damaged(STARTS)
+        if len(codes) != len(rows):
+            raise self._damaged(CODES)
+        if len(self.sizes) != len(self.names):
+            raise self._damaged(ROWS)
+        return self
 
     def signatures(self) -> Iterator[tuple[str, Signature]]:
         """Names and signatures of all images."""
