@@ -1,18 +1,13 @@
-"""How many threads there are, and work shared among them."""
+"""How many threads there are, and how many each may use."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
-from typing import TypeVar
 
-__all__ = ["available_threads", "checked_threads", "in_order", "one_thread_each"]
-
-T = TypeVar("T")
+__all__ = ["available_threads", "checked_threads", "one_thread_each"]
 
 
 def available_threads() -> int:
@@ -33,28 +28,6 @@ def checked_threads(n_threads: int | None) -> int:
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads: expected an integer >= 1 or None, got {n_threads!r}")
     return int(n_threads)
-
-
-def in_order(make: Callable[[int], T], count: int, threads: int) -> Generator[T, None, None]:
-    """``make(0), make(1), ...`` by several threads, at most twice as many ahead.
-
-    Examples
-    --------
-    >>> list(in_order(lambda i: i * i, 5, threads=2))
-    [0, 1, 4, 9, 16]
-    """
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[T]] = deque()
-        try:
-            for index in range(count):
-                waiting.append(pool.submit(make, index))
-                if len(waiting) >= 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:  # whoever stops early need not wait for the rest
-            for future in waiting:
-                future.cancel()
 
 
 @contextmanager

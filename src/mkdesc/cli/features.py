@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import Detector, Device, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import (
+    Cluster,
+    Detector,
+    Device,
+    Keypoints,
+    MaxPixels,
+    Model,
+    Side,
+    Upright,
+)
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
@@ -41,6 +51,7 @@ def command(
     ] = "float32",
     max_pixels: MaxPixels = MAX_PIXELS,
     device: Device = "cpu",
+    cluster: Cluster = None,
 ) -> None:
     """Detect and describe; a second run goes on where the first one stopped.
 
@@ -52,7 +63,7 @@ def command(
     from mkdesc.features.folder import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
-    with resumable(), told("images") as tell:
+    with resumable(), workers_at(cluster) as workers, told("images") as tell:
         found = extract_to(
             images,
             output,
@@ -60,6 +71,7 @@ def command(
             kind,
             tell,
             max_pixels,
+            workers,
             device=None if device == "cpu" else device,
         )
     for reason in found.bad.values():

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
@@ -26,14 +27,15 @@ def command(
     side: Side = None,
     upright: Upright = False,
     max_pixels: MaxPixels = MAX_PIXELS,
+    cluster: Cluster = None,
 ) -> None:
     """Index photographs; again, only what is new, changed or gone takes time."""
     from mkdesc.features.folder import Settings
     from mkdesc.retrieval.index import Index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
-    with resumable(), told("images") as tell:
-        found = Index.update(images, output, settings, tell, max_pixels)
+    with resumable(), workers_at(cluster) as workers, told("images") as tell:
+        found = Index.update(images, output, settings, tell, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}

@@ -9,6 +9,7 @@ import typer
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = [
+    "Cluster",
     "Detector",
     "Device",
     "Keypoints",
@@ -22,6 +23,14 @@ __all__ = [
 
 Device = Annotated[
     str, typer.Option(help="Where to compute: cpu, or with PyTorch cuda, cuda:1, mps, ...")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Have a Dask cluster do it: tcp://host:port of a scheduler, its scheduler file "
+        "(.json), or local:N for N processes here. All must see the same files.",
+    ),
 ]
 Detector = Annotated[
     str, typer.Option(help="sift, orb, gftt, fast, mser; akaze, kaze, brisk if OpenCV has them.")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import MaxPixels
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import Cluster, MaxPixels
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -45,6 +46,7 @@ def command(
         ),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
+    cluster: Cluster = None,
 ) -> None:
     """Choose the pairs of photographs that are worth matching."""
     import tempfile
@@ -67,9 +69,14 @@ def command(
     elif how == "sequential":
         found = sequential_pairs(names, overlap)
     else:
-        with resumable(), told("images") as tell, tempfile.TemporaryDirectory() as folder:
+        with (
+            resumable(),
+            workers_at(cluster) as workers,
+            told("images") as tell,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             place = Path(folder) / "index" if index is None else index
-            bad = Index.update(images, place, progress=tell, max_pixels=max_pixels).bad
+            bad = Index.update(images, place, None, tell, max_pixels, workers).bad
             found = similar_pairs(Index(place).signatures, k, tell)
     pairs = list(found)
     write_pairs(output, pairs)

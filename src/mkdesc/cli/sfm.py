@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import (
+    Cluster,
+    Detector,
+    Keypoints,
+    MaxPixels,
+    Model,
+    Ratio,
+    Side,
+    Upright,
+)
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.reading import MAX_PIXELS
@@ -56,6 +66,7 @@ def command(
         typer.Option(help="Map this COLMAP database of matches; nothing is described."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
+    cluster: Cluster = None,
 ) -> None:
     """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped.
 
@@ -79,13 +90,13 @@ def command(
         guided=guided,
         seed=seed,
     )
-    with resumable(), told("items", keep=True) as tell:
+    with resumable(), workers_at(cluster) as workers, told("items", keep=True) as tell:
         if stop_after is not None:
-            matched = match_images(images, output, how, pairs, tell, max_pixels)
+            matched = match_images(images, output, how, pairs, tell, max_pixels, workers)
         elif database is not None:
             report = map_database(database, images, output, how, tell)
         else:
-            report = reconstruct(images, output, how, pairs, tell, max_pixels)
+            report = reconstruct(images, output, how, pairs, tell, max_pixels, workers)
     if stop_after is not None:
         for reason in matched.bad.values():
             console.print(f"left out: {reason}", soft_wrap=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mkdesc._support.progress import Progress
+from mkdesc._support.work import Workers
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import (
     Extracted,
@@ -36,7 +37,7 @@ def extract_to(
     format: str | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
-    n_threads: int | None = None,
+    workers: Workers = None,
     device: str | None = None,
 ) -> Extracted:
     """Detect and describe; what is there already is kept.
@@ -58,8 +59,8 @@ def extract_to(
         Told of every image.
     max_pixels
         Larger images are refused.
-    n_threads
-        Images at a time; None: one per core.
+    workers
+        Images at a time (None: one per core), an executor or a Dask client.
     device
         Where PyTorch describes patches, such as ``"cuda"``; None: compiled code on the CPU does.
 
@@ -87,7 +88,7 @@ def extract_to(
         how = replace(how, as_stored=True)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:
-        return extract_features(some, folder, how, progress, max_pixels, n_threads, device)
+        return extract_features(some, folder, how, progress, max_pixels, workers, device)
 
     if kind == "npz":
         found = describe(images, target)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.progress import Progress, nobody
-from mkdesc._support.threads import checked_threads, in_order
+from mkdesc._support.work import Workers, in_order
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
@@ -145,7 +145,7 @@ def extract_features(
     settings: Settings | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
-    n_threads: int | None = None,
+    workers: Workers = None,
     device: str | None = None,
 ) -> Extracted:
     """Describe images into a folder, one ``.npz`` for each; those that are there are kept.
@@ -162,8 +162,9 @@ def extract_features(
         Told of every image.
     max_pixels
         Larger images are refused.
-    n_threads
-        Images at a time; None: one per core.
+    workers
+        Images at a time (None: one per core), or who describes them: an executor or a Dask
+        client, whose processes must see the same files.
     device
         As for :class:`mkdesc.Features`.
 
@@ -173,7 +174,6 @@ def extract_features(
         A bad image stops nothing; it is listed.
     """
     how = settings or Settings()
-    threads = checked_threads(n_threads)
     target = Path(folder)
     described = how.to_json()
     how.make(device=device)  # refuses what is wrong before anything is written
@@ -191,29 +191,53 @@ def extract_features(
     there = set(kept)
     names = [name for name in images if name not in there]
 
-    local = threading.local()
-
-    def make(index: int) -> str | None:
-        name = names[index]
-        try:
-            # Detectors are not meant for two threads at a time.
-            if not hasattr(local, "features"):
-                local.features = how.make(n_threads=1, device=device)
-            image = read_gray(images[name], max_pixels, as_stored=how.as_stored)
-            found = describe_image(local.features, image)
-        except (ValueError, OSError) as error:
-            return str(error)
-        _save(features_path(target, name), found)
-        return None
-
+    here = target.absolute()
+    pieces = (
+        _Piece(images[name].absolute(), features_path(here, name), how, max_pixels, device)
+        for name in names
+    )
     tell = progress or nobody
     tell("describing", len(kept), len(images))
     bad: dict[str, str] = {}
-    for index, reason in enumerate(in_order(make, len(names), threads)):
+    for index, reason in enumerate(in_order(_describe_file, pieces, workers, _lost)):
         if reason is not None:
             bad[names[index]] = reason
         tell("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A photograph to describe, and the file to write."""
+
+    source: Path
+    target: Path
+    settings: Settings
+    max_pixels: int
+    device: str | None
+
+
+#: Each thread has its own features: detectors are not meant for two at a time.
+_local = threading.local()
+
+
+def _describe_file(piece: _Piece) -> str | None:
+    """Describe a photograph into a file; if that cannot be, why."""
+    made_by = (piece.settings, piece.device)
+    try:
+        if getattr(_local, "made_by", None) != made_by:
+            _local.features = piece.settings.make(n_threads=1, device=piece.device)
+            _local.made_by = made_by
+        image = read_gray(piece.source, piece.max_pixels, as_stored=piece.settings.as_stored)
+        found = describe_image(_local.features, image)
+    except (ValueError, OSError) as error:
+        return str(error)
+    _save(piece.target, found)
+    return None
+
+
+def _lost(piece: _Piece, reason: str) -> str:
+    return f"{piece.source}: {reason}"
 
 
 def describe_image(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import in_order
+from mkdesc._support.work import in_order
 from mkdesc.features.features import Features
 from mkdesc.images.affine import adapted_frames, region_frames
 from mkdesc.images.frames import frames_from_points, points_from_keypoints
@@ -86,11 +86,11 @@ def look(
     turns = turns_for(tilt)
     limit = max(int(most / tilt), 1)
 
-    def one(index: int) -> Seen:
-        view = synthesise(gray, tilt, turns[index])
+    def one(turn: float) -> Seen:
+        view = synthesise(gray, tilt, turn)
         return look_at(view, gray.shape, features, limit, shapes=True)
 
-    return join(list(in_order(one, len(turns), threads)))
+    return join(list(in_order(one, turns, threads)))
 
 
 def look_at(

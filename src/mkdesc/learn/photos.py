@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import checked_threads, in_order
+from mkdesc._support.work import in_order
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import SIDE, inside, to_frames
 from mkdesc.images.jitter import (
@@ -170,7 +170,6 @@ def photo_blocks(
     """
     how = Recipe() if recipe is None else recipe
     files = list_photos(photos)
-    threads = checked_threads(n_threads)
 
     def make(index: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]] | str:
         try:
@@ -183,7 +182,7 @@ def photo_blocks(
 
     first = 0
     reasons = []
-    for index, made in enumerate(in_order(make, len(files), threads)):
+    for index, made in enumerate(in_order(make, range(len(files)), n_threads)):
         if isinstance(made, str):
             reason = made if str(files[index]) in made else f"{files[index]}: {made}"
             reasons.append(reason)

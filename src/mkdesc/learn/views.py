@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import in_order
+from mkdesc._support.work import in_order
 
 __all__ = ["FixedViews", "FreshViews", "Replacement", "Views"]
 
@@ -114,7 +114,7 @@ class FreshViews(FixedViews):
         super().__init__(raw, point_of, rows)
         self._usable = np.zeros(len(raw), bool)
         self._usable[rows] = True
-        self._made = in_order(make, _MANY, threads)
+        self._made = in_order(make, range(_MANY), threads)
         self._due = 0.0
 
     def batch(self, n: int, rng: np.random.Generator) -> tuple[Any, Any]:

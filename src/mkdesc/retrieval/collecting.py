@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import available_threads, in_order
+from mkdesc._support.work import Workers, in_order
 from mkdesc.features.folder import load_features
 from mkdesc.retrieval.codebook import SAMPLES, learn_words, words_for
 from mkdesc.retrieval.signature import Signature, make_signature
@@ -19,6 +21,8 @@ __all__ = ["STRONGEST", "learn_from", "signatures_of"]
 LEARN = 2000
 #: Keypoints of an image that count.
 STRONGEST = 1000
+#: Images of a piece of work.
+TOGETHER = 8
 
 
 def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.float32]:
@@ -47,22 +51,46 @@ def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.
     return learn_words(together, words, seed)
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """Images whose signatures are to be made, and the words or their file."""
+
+    folder: Path
+    names: tuple[str, ...]
+    words: Path | NDArray[np.float32]
+
+
 def signatures_of(
-    folder: Path, names: Sequence[str], words: NDArray[np.float32]
+    folder: Path, names: Sequence[str], words: Path | NDArray[np.float32], workers: Workers = None
 ) -> Iterator[tuple[str, Signature]]:
-    """Names and signatures of images, a few at a time by several threads.
+    """Names and signatures of images, a few at a time.
 
     Parameters
     ----------
     folder, names
         As for :func:`learn_from`.
     words
-        (K, D): the visual words.
+        The visual words (K, D), or a file of them, which travels lighter.
+    workers
+        Who makes them, as for :func:`mkdesc._support.work.in_order`.
     """
+    pieces = [
+        _Piece(folder.absolute(), tuple(names[first : first + TOGETHER]), words)
+        for first in range(0, len(names), TOGETHER)
+    ]
+    for piece, found in zip(pieces, in_order(_make_signatures, pieces, workers), strict=True):
+        yield from zip(piece.names, found, strict=True)
 
-    def make(number: int) -> Signature:
-        descriptors = load_features(folder, names[number]).descriptors[:STRONGEST]
-        return make_signature(descriptors, words)
 
-    found = in_order(make, len(names), available_threads())
-    return zip(names, found, strict=True)
+def _make_signatures(piece: _Piece) -> list[Signature]:
+    words = _words(piece.words) if isinstance(piece.words, Path) else piece.words
+    return [
+        make_signature(load_features(piece.folder, name).descriptors[:STRONGEST], words)
+        for name in piece.names
+    ]
+
+
+@lru_cache(1)
+def _words(file: Path) -> NDArray[np.float32]:
+    words: NDArray[np.float32] = np.load(file, allow_pickle=False)
+    return words

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from mkdesc._support.progress import Progress, nobody
-from mkdesc._support.threads import available_threads, in_order, one_thread_each
+from mkdesc._support.threads import one_thread_each
+from mkdesc._support.work import in_order
 from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.index import Index
+from mkdesc.retrieval.pairs import Pair
 from mkdesc.retrieval.similar import connected, similar_pairs
 
 __all__ = ["find_groups"]
@@ -41,13 +43,13 @@ def find_groups(
     tell = progress or nobody
     pairs = similar_pairs(index.signatures, k, tell)
 
-    def matches(number: int) -> int:
-        one, other = (index.features(name) for name in pairs[number])
+    def matches(pair: Pair) -> int:
+        one, other = (index.features(name) for name in pair)
         return len(agree(one, other).here)
 
     agreeing = []
     with one_thread_each():
-        for done, count in enumerate(in_order(matches, len(pairs), available_threads()), 1):
+        for done, count in enumerate(in_order(matches, pairs), 1):
             if count >= LEAST:
                 agreeing.append(pairs[done - 1])
             tell("matching", done, len(pairs))

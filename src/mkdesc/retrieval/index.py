@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.progress import Progress
+from mkdesc._support.work import Workers
 from mkdesc.features.folder import ImageFeatures, Settings, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
@@ -85,6 +86,7 @@ class Index:
         settings: Settings | None = None,
         progress: Progress | None = None,
         max_pixels: int = MAX_PIXELS,
+        workers: Workers = None,
     ) -> Updated:
         """Make an index of photographs, or bring it up to date.
 
@@ -101,9 +103,11 @@ class Index:
             Told of every image.
         max_pixels
             Larger images are refused.
+        workers
+            Images at a time (None: one per core), an executor or a Dask client.
         """
         sources = [images] if isinstance(images, (str, Path)) else images
-        return update_index(sources, Path(path), settings, progress, max_pixels)
+        return update_index(sources, Path(path), settings, progress, max_pixels, workers)
 
     @property
     def names(self) -> list[str]:

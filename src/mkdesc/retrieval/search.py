@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import available_threads, in_order
+from mkdesc._support.work import in_order
 from mkdesc.retrieval.pairs import check_count
 from mkdesc.retrieval.shards import Shard
 from mkdesc.retrieval.signature import Signature
@@ -53,11 +53,7 @@ class Signatures:
         """How similar each image (N,) is to a query, 0 to 1; shards by several threads."""
         if len(self.shards) == 1:
             return self.shards[0].similarities(query, self.words.shape[1])
-        parts = in_order(
-            lambda i: self.shards[i].similarities(query, self.words.shape[1]),
-            len(self.shards),
-            available_threads(),
-        )
+        parts = in_order(lambda shard: shard.similarities(query, self.words.shape[1]), self.shards)
         return np.concatenate([np.empty(0, np.float32), *parts])
 
     def nearest(self, query: Signature, k: int) -> list[Neighbour]:

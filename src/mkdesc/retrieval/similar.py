@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.pairs import Pair, check_count, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
@@ -121,7 +122,11 @@ def connected(names: Iterable[str], pairs: Iterable[Pair]) -> dict[str, int]:
 
 
 def retrieved_pairs(
-    features: Path, names: Sequence[str], k: int | None = None, progress: Progress | None = None
+    features: Path,
+    names: Sequence[str],
+    k: int | None = None,
+    progress: Progress | None = None,
+    workers: Workers = None,
 ) -> list[Pair]:
     """The same for a folder of features, without an index.
 
@@ -133,9 +138,11 @@ def retrieved_pairs(
         Of the images in it.
     k, progress
         As for :func:`similar_pairs`.
+    workers
+        Who makes signatures, as for :func:`mkdesc._support.work.in_order`.
     """
     words = learn_from(features, names)
-    found = signatures_of(features, names, words)
+    found = signatures_of(features, names, words, workers)
     with tempfile.TemporaryDirectory(prefix="mkdesc-") as folder:
         shards = write_shards(Path(folder), 0, dict.fromkeys(names, (0, 0)), found, len(words))
         return similar_pairs(Signatures(words, list(shards)), k, progress)

@@ -14,6 +14,7 @@ import numpy as np
 
 from mkdesc._support.files import atomic_path, sole_writer
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.work import Workers
 from mkdesc.features.folder import (
     Settings,
     check_settings,
@@ -67,13 +68,14 @@ def update_index(
     settings: Settings | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
+    workers: Workers = None,
 ) -> Updated:
     """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
     images = find_images(sources)
     _known(path)  # refuses what is no index, before anything is made
     path.mkdir(parents=True, exist_ok=True)
     with sole_writer(path):
-        return _updated(images, sources, path, settings, progress or nobody, max_pixels)
+        return _updated(images, sources, path, settings, progress or nobody, max_pixels, workers)
 
 
 def _updated(
@@ -83,6 +85,7 @@ def _updated(
     settings: Settings | None,
     tell: Progress,
     max_pixels: int,
+    workers: Workers,
 ) -> Updated:
     stamps = {name: _stamp(file) for name, file in images.items()}
     before = _known(path)
@@ -104,7 +107,7 @@ def _updated(
     gone = [name for name in stored if name not in images]
     if features.is_dir():
         remove_features(features, [*stale, *gone])
-    extracted = extract_features(new, features, how, tell, max_pixels)
+    extracted = extract_features(new, features, how, tell, max_pixels, workers)
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])
     if not alive:
@@ -120,7 +123,9 @@ def _updated(
     untouched, rest = _divided(shards, set(kept), bool(described))
     if again or rest or replace(state, sources=places) != before:
         words = state.load_words(path)
-        pool = chain(_of_shards(rest, set(kept)), signatures_of(features, again, words))
+        file = (path / state.words).absolute()
+        new_ones = signatures_of(features, again, file, workers)
+        pool = chain(_of_shards(rest, set(kept)), new_ones)
         total = len(again) + sum(len({*shard.names} & {*kept}) for shard in rest)
         state = replace(state, shards=untouched, sources=places)
         told = _told(pool, tell, total)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mkdesc._support.progress import Progress
-from mkdesc._support.threads import available_threads, in_order, one_thread_each
+from mkdesc._support.threads import one_thread_each
+from mkdesc._support.work import Workers, in_order
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import load_features
 from mkdesc.matching.nearest import Matches, match_descriptors
@@ -24,6 +26,7 @@ def match_pairs(
     ratio: float | None,
     max_distance: float | None,
     tell: Progress,
+    workers: Workers = None,
 ) -> None:
     """Write the matches of pairs to a database; those that are there are kept.
 
@@ -42,22 +45,38 @@ def match_pairs(
         As for :func:`mkdesc.matching.nearest.match_descriptors`.
     tell
         Told of every pair.
+    workers
+        Who matches, as for :func:`mkdesc._support.work.in_order`; the database is written here.
     """
-
-    @lru_cache(AT_HAND)
-    def descriptors(name: str) -> Any:
-        return load_features(features, name).descriptors
-
     with pycolmap_module().Database.open(base) as file, one_thread_each():
         ids = {image.name: image.image_id for image in file.read_all_images()}
         missing = [(a, b) for a, b in pairs if not file.exists_matches(ids[a], ids[b])]
 
-        def match(number: int) -> Matches:
-            here, there = (descriptors(name) for name in missing[number])
-            return match_descriptors(here, there, ratio=ratio, max_distance=max_distance)
-
+        folder = features.absolute()
+        pieces = (_Piece(folder, a, b, ratio, max_distance) for a, b in missing)
         tell("matching", len(pairs) - len(missing), len(pairs))
-        found = in_order(match, len(missing), available_threads())
+        found = in_order(_match, pieces, workers)
         for done, ((a, b), matches) in enumerate(zip(missing, found, strict=True), 1):
             file.write_matches(ids[a], ids[b], matches.pairs.astype("uint32"))
             tell("matching", len(pairs) - len(missing) + done, len(pairs))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Two images of a folder of features to match."""
+
+    folder: Path
+    one: str
+    other: str
+    ratio: float | None
+    max_distance: float | None
+
+
+def _match(piece: _Piece) -> Matches:
+    here, there = (_descriptors(piece.folder, name) for name in (piece.one, piece.other))
+    return match_descriptors(here, there, ratio=piece.ratio, max_distance=piece.max_distance)
+
+
+@lru_cache(AT_HAND)
+def _descriptors(folder: Path, name: str) -> Any:
+    return load_features(folder, name).descriptors

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.work import Workers
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import Settings, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
@@ -110,6 +111,7 @@ def reconstruct(
     pairs: str | Path = "auto",
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
+    workers: Workers = None,
 ) -> Report:
     """Reconstruct a scene: describe, match, verify, map; what is done already is kept.
 
@@ -132,6 +134,9 @@ def reconstruct(
         Told of every step and how far it is.
     max_pixels
         Larger images are refused.
+    workers
+        Who describes and matches: so many threads (None: one per core), an executor or a Dask
+        client. COLMAP verifies and maps here.
 
     Returns
     -------
@@ -142,12 +147,12 @@ def reconstruct(
     tell = progress or nobody
     target = Path(output)
     before = read_report(target / REPORT)
-    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels)
+    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
     if before is not None and (target / SPARSE).is_dir():
         earlier = Report.from_dict(before, matched.made_of)
         if earlier is not None:
             return earlier
-    _match(target, wanted, how, tell)
+    _match(target, wanted, how, tell, workers)
     return _mapped(matched, Path(images), target, how, tell)
 
 
@@ -158,13 +163,14 @@ def match_images(
     pairs: str | Path = "auto",
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
+    workers: Workers = None,
 ) -> Matched:
     """The first half of :func:`reconstruct`: ``features/`` and ``database.db``."""
     how = how or Mapping()
     tell = progress or nobody
     target = Path(output)
-    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels)
-    _match(target, wanted, how, tell)
+    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
+    _match(target, wanted, how, tell, workers)
     return matched
 
 
@@ -175,6 +181,7 @@ def _prepared(
     pairs: str | Path,
     tell: Progress,
     max_pixels: int,
+    workers: Workers,
 ) -> tuple[Matched, list[Pair]]:
     """Describe the images, choose the pairs, and begin the database."""
     pycolmap_module()  # said before the work if it is not there
@@ -191,13 +198,13 @@ def _prepared(
     stored = database.stored_names(base, settings)
     if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
-    extracted = extract_features(found, target / FEATURES, how.settings, tell, max_pixels)
+    extracted = extract_features(found, target / FEATURES, how.settings, tell, max_pixels, workers)
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
         reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
         raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
     if listed is None:
-        wanted = _chosen(str(pairs), usable, target / FEATURES, tell)
+        wanted = _chosen(str(pairs), usable, target / FEATURES, tell, workers)
     else:
         wanted = [pair for pair in listed if extracted.bad.keys().isdisjoint(pair)]
         if not wanted:
@@ -219,10 +226,12 @@ def _check_seed(seed: int | None) -> None:
         raise ValueError(f"seed: expected an integer >= 0 and < 2**31 - {TRIES}, got {seed}")
 
 
-def _match(target: Path, wanted: list[Pair], how: Mapping, tell: Progress) -> None:
+def _match(
+    target: Path, wanted: list[Pair], how: Mapping, tell: Progress, workers: Workers
+) -> None:
     base = target / DATABASE
     with colmap_log(target):
-        match_pairs(base, target / FEATURES, wanted, how.ratio, how.max_distance, tell)
+        match_pairs(base, target / FEATURES, wanted, how.ratio, how.max_distance, tell, workers)
         verify_pairs(base, how.seed, tell)
         if how.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
@@ -301,7 +310,9 @@ def _mapped(matched: Matched, images: Path, target: Path, how: Mapping, tell: Pr
     return report
 
 
-def _chosen(way: str, names: Sequence[str], features: Path, tell: Progress) -> list[Pair]:
+def _chosen(
+    way: str, names: Sequence[str], features: Path, tell: Progress, workers: Workers
+) -> list[Pair]:
     """The pairs to match."""
     if way == "auto":
         way = "exhaustive" if len(names) <= FEW else "retrieved"
@@ -309,7 +320,7 @@ def _chosen(way: str, names: Sequence[str], features: Path, tell: Progress) -> l
         return list(all_pairs(names))
     if way == "sequential":
         return sequential_pairs(names)
-    return retrieved_pairs(features, names, progress=tell)
+    return retrieved_pairs(features, names, progress=tell, workers=workers)
 
 
 def _digest(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -1,0 +1,198 @@
+"""A Dask cluster as a place where pieces of work are done; the only module that knows Dask."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mkdesc._support.version import __version__
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Cluster", "Lost", "connect", "is_client"]
+
+#: How long a scheduler may take to answer, in seconds.
+PATIENCE = 10.0
+
+
+class Lost(ValueError):
+    """A piece of work that killed every worker that tried it."""
+
+
+class Done(NamedTuple):
+    """What came of a piece, who did it, and how long it took."""
+
+    value: Any
+    worker: str
+    seconds: float
+
+
+def is_client(workers: object) -> bool:
+    """Whether these are the workers of a Dask client, which is not imported for the question.
+
+    >>> is_client(3)
+    False
+    """
+    return type(workers).__module__.partition(".")[0] == "distributed"
+
+
+def _do(work: Callable[[Any], Any], piece: Any) -> Done:
+    """Run on a worker."""
+    from distributed import get_worker
+
+    start = time.perf_counter()
+    value = work(piece)
+    return Done(value, str(get_worker().address), time.perf_counter() - start)
+
+
+class Cluster:
+    """The workers of a Dask client, and what each of them has done.
+
+    Parameters
+    ----------
+    client
+        A ``distributed.Client``.
+
+    Attributes
+    ----------
+    address
+        Of the scheduler.
+    pieces, seconds
+        By worker, how many pieces it has done, and how long it took.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.address = str(client.scheduler.address)  # a client forgets it when it is lost
+        self.pieces: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def threads(self) -> int:
+        """How many pieces can be done at a time now; at least 1, as workers may yet come."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    def submit(self, work: Callable[[Any], Any], piece: Any) -> _Future:
+        """Have a piece done."""
+        future = self.client.submit(_do, work, piece, pure=False)
+        return _Future(self, future)
+
+    def check(self) -> None:
+        """Refuse a cluster without workers, or of other versions than this one's."""
+        found = self.client.run(_version)
+        if not found:
+            raise ValueError(f"{self.address}: this cluster has no workers")
+        for worker, version in found.items():
+            if version != __version__:
+                raise ValueError(
+                    f"{self.address}: the worker {worker} has mkdesc {version or 'not at all'}, "
+                    f"expected {__version__}, as here"
+                )
+
+    def lines(self, seconds: float) -> list[str]:
+        """What each worker has done in so many seconds, for reading."""
+        return [
+            f"{worker}: {count:,} pieces, {count / seconds:,.1f} a second, busy for "
+            f"{100 * self.seconds[worker] / seconds:.0f}% of the time"
+            for worker, count in sorted(self.pieces.items())
+        ]
+
+
+class _Future:
+    """A piece that is being done somewhere."""
+
+    def __init__(self, cluster: Cluster, future: Any) -> None:
+        self._cluster = cluster
+        self._future = future
+
+    def result(self) -> Any:
+        """Wait for it."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+        from distributed.comm import CommClosedError
+
+        cluster = self._cluster
+        try:
+            done: Done = self._future.result()
+        except KilledWorker as error:
+            died = f"{error.allowed_failures + 1} workers died of it"
+            raise Lost(died) from None
+        except (CancelledError, FutureCancelledError, CommClosedError, TimeoutError):
+            raise ConnectionError(
+                f"{cluster.address}: the scheduler is gone; what is done is kept, and the same "
+                "command goes on from there"
+            ) from None
+        cluster.pieces[done.worker] += 1
+        cluster.seconds[done.worker] += done.seconds
+        return done.value
+
+    def cancel(self) -> None:
+        """Do not begin it, if it has not begun."""
+        self._future.cancel()
+
+
+def _version() -> str:
+    """Run on a worker."""
+    return __version__
+
+
+@contextmanager
+def connect(address: str) -> Iterator[Cluster]:
+    """A cluster by its address.
+
+    Parameters
+    ----------
+    address
+        ``local:N``: N processes on this machine, which end with the context. A scheduler's
+        ``tcp://host:port``, or the JSON file that ``dask scheduler --scheduler-file`` writes.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ImportError("a cluster needs Dask: pip install 'mkdesc[cluster]'") from None
+    count = _local(address)
+    if count is not None:
+        import logging
+
+        with (
+            LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            ) as here,
+            Client(here) as client,
+        ):
+            yield Cluster(client)
+        return
+    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    if "scheduler_file" in where and not Path(address).is_file():
+        raise FileNotFoundError(f"cluster: the scheduler file {address} does not exist")
+    try:
+        client = Client(**where, timeout=PATIENCE)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ConnectionError(f"cluster: no scheduler answers at {address} ({error})") from None
+    with client:
+        cluster = Cluster(client)
+        cluster.check()
+        yield cluster
+
+
+def _local(address: str) -> int | None:
+    """The number of processes of ``local:N``; None for other addresses.
+
+    >>> _local("local:3"), _local("tcp://host:8786")
+    (3, None)
+    """
+    kind, _, count = address.partition(":")
+    if kind != "local":
+        return None
+    if not count.isdecimal() or not 1 <= int(count) <= 1024:
+        raise ValueError(f"cluster: expected local:N with N from 1 to 1024, got {address!r}")
+    return int(count)

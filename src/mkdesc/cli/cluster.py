@@ -1,0 +1,41 @@
+"""Work on a cluster, as the command line shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mkdesc._support.cluster import connect
+from mkdesc._support.work import Workers
+from mkdesc.cli.progress import console
+
+__all__ = ["workers_at"]
+
+
+@contextmanager
+def workers_at(address: str | None, alone: Workers = None) -> Iterator[Workers]:
+    """The workers of a cluster; says where to watch it, and in the end what each has done.
+
+    Parameters
+    ----------
+    address
+        As for :func:`mkdesc._support.cluster.connect`; None: no cluster.
+    alone
+        Who works if there is none.
+    """
+    if address is None:
+        yield alone
+        return
+    with console.status(f"connecting to {address}"):
+        context = connect(address)
+        cluster = context.__enter__()
+    try:
+        console.print(f"{cluster.threads()} at a time on {cluster.address}", soft_wrap=True)
+        console.print(f"dashboard: {cluster.client.dashboard_link}", soft_wrap=True)
+        start = time.perf_counter()
+        yield cluster
+        for line in cluster.lines(time.perf_counter() - start):
+            console.print(line, soft_wrap=True)
+    finally:
+        context.__exit__(None, None, None)

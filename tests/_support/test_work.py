@@ -1,0 +1,133 @@
+"""Pieces of work by threads, by processes and by Dask: one map, one order."""
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+from mkdesc._support.cluster import Lost, connect
+from mkdesc._support.work import in_order, share_memory
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    pytest.importorskip("distributed")
+    with connect("local:2") as cluster:
+        yield cluster
+
+
+def _square(number):
+    return number * number
+
+
+def _fail_at_three(number):
+    if number == 3:
+        raise ValueError("three")
+    return number
+
+
+def _die_once(marker):
+    """Kills the worker that tries it first."""
+    if not os.path.exists(marker):
+        with open(marker, "w"):
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def _die(number):
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("kind", [None, 3, "threads", "processes", "dask"])
+def test_results_come_in_the_order_of_the_pieces(kind, request):
+    if kind == "dask":
+        cluster = request.getfixturevalue("cluster")
+        assert list(in_order(_square, range(30), cluster)) == [n * n for n in range(30)]
+        assert list(in_order(_square, range(3), cluster.client)) == [0, 1, 4]
+        assert sum(cluster.pieces.values()) >= 30
+    elif kind in ("threads", "processes"):
+        executor = ThreadPoolExecutor(2) if kind == "threads" else ProcessPoolExecutor(2)
+        with executor:
+            assert list(in_order(_square, range(30), executor)) == [n * n for n in range(30)]
+    else:
+        assert list(in_order(_square, range(30), kind)) == [n * n for n in range(30)]
+
+
+def test_pieces_are_taken_as_they_are_needed():
+    taken, busy = [], threading.Semaphore(0)
+
+    def pieces():
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    found = in_order(lambda number: (busy.release(), number)[1], pieces(), 2)
+    assert next(found) == 0
+    assert len(taken) <= 4
+    found.close()
+
+
+def test_errors_of_the_work_arrive_as_they_are(cluster):
+    for workers in (2, cluster):
+        found = in_order(_fail_at_three, range(6), workers)
+        assert [next(found) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(ValueError, match="three"):
+            next(found)
+
+
+def test_a_killed_worker_loses_nothing(cluster, tmp_path):
+    pieces = [str(tmp_path / str(number)) for number in range(2)]
+    assert list(in_order(_die_once, pieces, cluster)) == ["done", "done"]
+
+
+def test_a_piece_that_kills_its_workers_is_given_up(cluster):
+    found = list(in_order(_die, range(4), cluster, lost=lambda piece, why: f"{piece}: {why}"))
+    assert found == [0, 1, "2: 4 workers died of it", 3]
+    with pytest.raises(Lost, match="died of it"):
+        list(in_order(_die, [2], cluster))
+
+
+def test_a_scheduler_that_ends_is_said_in_one_line():
+    pytest.importorskip("distributed")
+    with connect("local:1") as cluster:
+        found = in_order(time.sleep, [0, 60], cluster)
+        next(found)
+        cluster.client.cluster.close()
+        with pytest.raises(ConnectionError, match="the scheduler is gone"):
+            next(found)
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "match"),
+    [
+        ("local:0", ValueError, "local:N"),
+        ("local:", ValueError, "local:N"),
+        ("no-such-file.json", FileNotFoundError, "does not exist"),
+        ("tcp://127.0.0.1:9", ConnectionError, "no scheduler answers"),
+    ],
+)
+def test_addresses_that_lead_nowhere(address, error, match, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("mkdesc._support.cluster.PATIENCE", 0.5)
+    with pytest.raises(error, match=match), connect(address):
+        pass
+
+
+def test_who_shares_memory(cluster):
+    with ThreadPoolExecutor(1) as threads:
+        assert share_memory(threads)
+    assert share_memory(None)
+    assert not share_memory(cluster)
+
+
+def test_odd_workers_are_refused():
+    with pytest.raises(ValueError, match="workers: expected"):
+        list(in_order(_square, [1], "two"))
+    with pytest.raises(ValueError, match="n_threads: expected"):
+        list(in_order(_square, [1], 0))
