@@ -31,9 +31,8 @@ def _fail_at_three(number):
 
 def _die_once(marker):
     """Kills the worker that tries it first."""
-    if not os.path.exists(marker):
-        with open(marker, "w"):
-            pass
+    if not marker.exists():
+        marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return "done"
 
@@ -82,7 +81,7 @@ def test_errors_of_the_work_arrive_as_they_are(cluster):
 
 
 def test_a_killed_worker_loses_nothing(cluster, tmp_path):
-    pieces = [str(tmp_path / str(number)) for number in range(2)]
+    pieces = [tmp_path / str(number) for number in range(2)]
     assert list(in_order(_die_once, pieces, cluster)) == ["done", "done"]
 
 

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from mkdesc._support.files import atomic_path
-from mkdesc.cli.options import Device, on_device
-from mkdesc.cli.progress import console, progress, warm_up
-from mkdesc.datasets.patch_files import open_patches
-from mkdesc.descriptor import MKD
-from mkdesc.models import open_model
+from mkdesc._support.threads import checked_threads
+from mkdesc.batches import describe_file
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import Cluster, Device
+from mkdesc.cli.progress import console, resumable, told
 
 __all__ = ["command"]
 
 
 def command(
     source: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="INPUT",
-            help="Patches: .npy or .npz (N, W, W), a folder of Phototourism sheets (*.bmp), or "
-            "an HPatches strip (.png).",
+            help="Patches: .npy or .npz (N, W, W), .zarr, .parquet (column 'patch'), a folder of "
+            "Phototourism sheets (*.bmp), or an HPatches strip (.png).",
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT.npy", help="Where to write (N, D).")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Where to write (N, D): .npy, .zarr or .parquet; addresses such as s3://... for "
+            "the latter two.",
+        ),
     ],
     model: Annotated[
         str | None,
@@ -50,31 +54,14 @@ def command(
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
+    cluster: Cluster = None,
 ) -> None:
-    """Describe patches: one unit vector of float32 per patch, in the order of the input."""
-    if output.suffix != ".npy":
-        raise ValueError(f"--output: expected a file name ending in .npy, got {output.name}")
-    if raw is not None and model is not None:
-        raise ValueError("--raw and --model: expected one of them, got both")
-    patches = open_patches(source)
-    if output.exists() and source.exists() and output.samefile(source):
-        raise ValueError(f"--output: {output} is the input")
-    if raw is not None:
-        mkd = MKD(raw, patches.size)
-    else:
-        mkd = open_model(model or ("default-32" if patches.size == 32 else "default"))
-    mkd.set_params(n_threads=threads, resize=resize, **on_device(device))
-    width = mkd.transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
-    with atomic_path(output) as partial, partial.open("wb") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (patches.count, width)}
-        np.lib.format.write_array_header_1_0(file, header)
-        plain = patches.dtype == np.uint8 and patches.size == mkd.patch_size
-        warm_up(mkd, "uint8" if plain else "float32")
-        done = 0
-        with progress("patches") as bar:
-            task = bar.add_task("describing", total=patches.count)
-            for block in patches.blocks():
-                file.write(mkd.transform(block, first=done).tobytes())
-                done += len(block)
-                bar.update(task, advance=len(block))
-    console.print(f"{output}: {patches.count} descriptors of {width} numbers")
+    """Describe patches: one unit vector of float32 per patch, in the order of the input.
+
+    A second run goes on where the first one stopped.
+    """
+    where = None if device == "cpu" else device
+    alone = checked_threads(threads) if where is None else 1
+    with resumable(), workers_at(cluster, alone) as workers, told("patches") as tell:
+        count, width = describe_file(source, output, model, raw, resize, where, workers, tell)
+    console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

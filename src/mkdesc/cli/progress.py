@@ -14,6 +14,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -76,18 +77,25 @@ def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Te
     keep
         Whether what is done stays on the screen; otherwise there is one line at a time.
     """
-    with progress(unit) as bar:
-        lines = {} if first is None else {first: bar.add_task(first, total=None)}
+    bar = progress(unit)
+    lines: dict[str, TaskID] = {}
 
-        def tell(what: str, done: int, total: int) -> None:
-            name, _, _ = what.partition(":")  # what follows may change on the way
-            if name not in lines:
-                while lines and not keep:
-                    bar.remove_task(lines.popitem()[1])
-                lines[name] = bar.add_task(what, total=None, unit=UNITS.get(name, unit))
-            bar.update(lines[name], description=what, completed=done, total=total or None)
+    def tell(what: str, done: int, total: int) -> None:
+        name, _, _ = what.partition(":")  # what follows may change on the way
+        if name not in lines:
+            while lines and not keep:
+                bar.remove_task(lines.popitem()[1])
+            lines[name] = bar.add_task(what, total=None, unit=UNITS.get(name, unit))
+        bar.update(lines[name], description=what, completed=done, total=total or None)
+        bar.start()  # not before: a bar without tasks would leave an empty line
 
+    try:
+        if first is not None:
+            tell(first, 0, 0)
         yield tell
+    finally:
+        if lines:
+            bar.stop()
 
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:

@@ -1,4 +1,4 @@
-"""Patches on disk, block by block: arrays (.npy, .npz), Phototourism sheets, HPatches strips."""
+"""Patches on disk, row by row: arrays (.npy, .npz, .zarr, .parquet), sheets, HPatches strips."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.phototourism.layout import PATCH_SIZE, count_patches, read_sheets
+from mkdesc._support.places import as_place, exists, is_address, open_place
+from mkdesc.datasets.patch_stores import Rows, parquet_rows, zarr_rows
+from mkdesc.datasets.phototourism.layout import (
+    PATCH_SIZE,
+    PER_SIDE,
+    count_patches,
+    read_sheet,
+    sheets,
+)
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.patches import as_patches
 
@@ -31,10 +40,6 @@ BROKEN = (
 Block = NDArray[Any]
 
 
-def _block_length(size: int, dtype: np.dtype[Any]) -> int:
-    return max(1, min(BLOCK, BLOCK_BYTES // (size * size * dtype.itemsize)))
-
-
 @dataclass(frozen=True)
 class PatchSource:
     """Patches that are read when they are asked for.
@@ -43,14 +48,35 @@ class PatchSource:
     ----------
     count, size, dtype
         How many patches there are, their side in pixels, and their type.
-    blocks
-        Call it to go through them as arrays (n, size, size), in order.
+    read
+        Called with the first row and the one after the last, gives an array (n, size, size).
+    stream
+        Where rows can only be had one after the other without reading all before them again
+        (compressed archives): called with a number of rows, gives arrays of so many, in order.
     """
 
     count: int
     size: int
     dtype: np.dtype[Any]
-    blocks: Callable[[], Iterator[Block]]
+    read: Rows
+    stream: Callable[[int], Iterator[Block]] | None = None
+
+    def blocks(self, length: int | None = None) -> Iterator[Block]:
+        """Go through the patches as arrays (n, size, size), in order.
+
+        Parameters
+        ----------
+        length
+            Patches at a time; None: what takes some 64 MB.
+        """
+        if length is None:
+            most = BLOCK_BYTES // (self.size * self.size * self.dtype.itemsize)
+            length = max(1, min(BLOCK, most))
+        if self.stream is not None:
+            yield from self.stream(length)
+            return
+        for first in range(0, self.count, length):
+            yield self.read(first, min(first + length, self.count))
 
 
 def open_patches(path: str | Path) -> PatchSource:
@@ -59,9 +85,10 @@ def open_patches(path: str | Path) -> PatchSource:
     Parameters
     ----------
     path
-        ``.npy`` (N, W, W); ``.npz`` with an array ``patches`` or a single one; a folder of
-        Phototourism sheets (``*.bmp``); or an HPatches strip (``.png``, patches one below
-        the other).
+        ``.npy`` (N, W, W); ``.npz`` with an array ``patches`` or a single one; ``.zarr``, an
+        array; ``.parquet``, a file or folder with a column ``patch``; a folder of Phototourism
+        sheets (``*.bmp``); or an HPatches strip (``.png``, patches one below the other).
+        ``.npy``, ``.zarr`` and ``.parquet`` may be addresses that fsspec knows.
 
     Examples
     --------
@@ -72,97 +99,169 @@ def open_patches(path: str | Path) -> PatchSource:
     >>> source.count, source.size
     (5, 32)
     """
-    path = Path(path)
-    if not path.exists():
+    place = as_place(path)
+    if not exists(place):
         raise FileNotFoundError(f"{path} does not exist")
-    if path.is_dir():
-        return _open_sheets(path)
-    reader = {".npy": _open_npy, ".npz": _open_npz, ".png": _open_strip}.get(path.suffix.lower())
-    if reader is None:
-        raise ValueError(
-            f"{path}: expected .npy, .npz, a folder of .bmp sheets or a .png strip of patches"
-        )
-    return reader(path)
+    suffix = Path(place).suffix.lower()
+    if suffix in _ANYWHERE:
+        return _refusing(_ANYWHERE[suffix], place, str(path))
+    if is_address(place):
+        raise ValueError(f"{path}: expected .npy, .zarr or .parquet at an address")
+    file = Path(path)
+    if file.is_dir():
+        return _open_sheets(file)
+    if suffix == ".png":
+        return _open_strip(file)
+    if suffix == ".npz":
+        return _refusing(_open_npz, place, str(path))
+    raise ValueError(
+        f"{path}: expected .npy, .npz, a folder of .bmp sheets, a .png strip of patches, .zarr "
+        "or .parquet"
+    )
 
 
-def _from_array(array: NDArray[Any], path: Path) -> PatchSource:
+def _refusing(open_: Callable[[str, str], PatchSource], place: str, name: str) -> PatchSource:
+    """Open a file; what is broken is said in one line that names it."""
     try:
-        patches = as_patches(array)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-    length = _block_length(patches.shape[-1], patches.dtype)
-
-    def blocks() -> Iterator[Block]:
-        for first in range(0, len(patches), length):
-            yield patches[first : first + length]
-
-    return PatchSource(len(patches), patches.shape[-1], patches.dtype, blocks)
-
-
-def _open_npy(path: Path) -> PatchSource:
-    try:
-        with np.errstate(over="ignore"):  # absurd shapes are refused right after
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        return _from_array(array, path)
+        return open_(place, name)
     except BROKEN as error:
-        raise ValueError(f"{path}: {_reason(error, path)}") from None
+        if isinstance(error, ImportError):
+            raise
+        raise ValueError(f"{name}: {_reason(error, name)}") from None
 
 
-def _reason(error: Exception, path: Path) -> str:
-    """What numpy says, in one line and without the path twice."""
-    text = str(error).removeprefix(f"{path}: ")
+def _reason(error: Exception, name: str) -> str:
+    """What numpy says, in one line and without the name twice."""
+    text = str(error).removeprefix(f"{name}: ")
     if "pickle" in text.lower():
         return "not a plain numpy array (pickled objects are never loaded)"
     return " ".join(text.split()) or "not a numpy array"
 
 
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and type, as the header of a .npy stream says."""
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+
+def _header(stream: IO[bytes]) -> _Header:
+    """What the header of a .npy stream says."""
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0
-    return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream)
+    return _Header(*(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream))
 
 
-def _open_npz(path: Path) -> PatchSource:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            if "patches.npy" in names:
-                names = ["patches.npy"]
-            if len(names) != 1:
-                found = ", ".join(name.removesuffix(".npy") for name in names) or "nothing"
-                raise ValueError(f"expected an array named 'patches', found {found}")
-            with archive.open(names[0]) as stream:
-                shape, fortran, dtype = _header(stream)
-        # A stand-in of the same shape and type that takes no memory, for the checks.
-        checked = as_patches(np.broadcast_to(np.zeros((), dtype), shape))
-        if fortran:
-            raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
-    except BROKEN as error:
-        raise ValueError(f"{path}: {_reason(error, path)}") from None
-    count, size = checked.shape[:2]
-    length = _block_length(size, dtype)
+def _shape_of(header: _Header) -> tuple[int, int]:
+    """Number and side of the patches of an array; ValueError for anything else."""
+    if header.fortran:
+        raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
+    # A stand-in of the same shape and type that takes no memory, for the checks.
+    checked = as_patches(np.broadcast_to(np.zeros((), header.dtype), header.shape))
+    return checked.shape[0], checked.shape[1]
 
-    def blocks() -> Iterator[Block]:
-        with zipfile.ZipFile(path) as archive, archive.open(names[0]) as stream:
+
+@dataclass(frozen=True)
+class _Stream:
+    """Rows of an array that follow each other in a file, behind its header."""
+
+    name: str
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
+    count: int
+    size: int
+    dtype: np.dtype[Any]
+
+    def read(self, first: int, last: int) -> Block:
+        """Rows ``first`` to ``last - 1``."""
+        with self.open() as stream:
             _header(stream)
-            for first in range(0, count, length):
-                n = min(length, count - first)
-                try:
-                    data = stream.read(n * size * size * dtype.itemsize)
-                except BROKEN as error:
-                    raise ValueError(f"{path}: {_reason(error, path)}") from None
-                if len(data) < n * size * size * dtype.itemsize:
-                    raise ValueError(f"{path}: the array ends early, at patch {first}")
-                yield np.frombuffer(data, dtype).reshape(n, size, size)
+            stream.seek(first * self._row, 1)
+            return self._rows(stream, first, last)
 
-    return PatchSource(count, size, dtype, blocks)
+    def blocks(self, length: int) -> Iterator[Block]:
+        """All rows, without going back."""
+        with self.open() as stream:
+            _header(stream)
+            for first in range(0, self.count, length):
+                yield self._rows(stream, first, min(first + length, self.count))
+
+    @property
+    def _row(self) -> int:
+        return self.size * self.size * self.dtype.itemsize
+
+    def _rows(self, stream: IO[bytes], first: int, last: int) -> Block:
+        try:
+            data = stream.read((last - first) * self._row)
+        except BROKEN as error:
+            raise ValueError(f"{self.name}: {_reason(error, self.name)}") from None
+        if len(data) < (last - first) * self._row:
+            raise ValueError(
+                f"{self.name}: the array ends early, at patch {first + len(data) // self._row}"
+            )
+        return np.frombuffer(data, self.dtype).reshape(-1, self.size, self.size)
+
+
+def _open_npy(place: str, name: str) -> PatchSource:
+    with open_place(place) as stream:
+        header = _header(stream)
+        count, size = _shape_of(header)
+        begin = stream.tell()
+        there = stream.seek(0, 2) - begin
+    rows = _Stream(name, lambda: open_place(place), count, size, header.dtype)
+    if there < count * rows._row:
+        raise ValueError(f"the array ends early, at patch {there // rows._row}")
+    return PatchSource(count, size, header.dtype, rows.read)
+
+
+def _open_npz(place: str, name: str) -> PatchSource:
+    with zipfile.ZipFile(place) as archive:
+        names = [inner for inner in archive.namelist() if inner.endswith(".npy")]
+        if "patches.npy" in names:
+            names = ["patches.npy"]
+        if len(names) != 1:
+            found = ", ".join(inner.removesuffix(".npy") for inner in names) or "nothing"
+            raise ValueError(f"expected an array named 'patches', found {found}")
+        with archive.open(names[0]) as stream:
+            header = _header(stream)
+    count, size = _shape_of(header)
+
+    @contextmanager
+    def array() -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(place) as archive, archive.open(names[0]) as stream:
+            yield stream
+
+    rows = _Stream(name, array, count, size, header.dtype)
+    return PatchSource(count, size, header.dtype, rows.read, rows.blocks)
+
+
+def _open_zarr(place: str, name: str) -> PatchSource:
+    return _of_rows(*zarr_rows(place))
+
+
+def _open_parquet(place: str, name: str) -> PatchSource:
+    return _of_rows(*parquet_rows(place))
+
+
+def _of_rows(shape: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:
+    count, size = _shape_of(_Header(shape, False, dtype))
+    return PatchSource(
+        count, size, dtype, lambda first, last: read(first, last).reshape(-1, size, size)
+    )
+
+
+_ANYWHERE = {".npy": _open_npy, ".zarr": _open_zarr, ".parquet": _open_parquet}
 
 
 def _open_sheets(path: Path) -> PatchSource:
     count = count_patches(path)
-    return PatchSource(count, PATCH_SIZE, np.dtype(np.uint8), lambda: read_sheets(path, count))
+    files = sheets(path)
+    each = PER_SIDE**2
+
+    def read(first: int, last: int) -> Block:
+        some = range(first // each, -(-last // each))
+        patches = np.concatenate([read_sheet(files[number]) for number in some])
+        return patches[first - some.start * each : last - some.start * each]
+
+    return PatchSource(count, PATCH_SIZE, np.dtype(np.uint8), read)
 
 
 def _open_strip(path: Path) -> PatchSource:
@@ -172,4 +271,8 @@ def _open_strip(path: Path) -> PatchSource:
         raise ValueError(
             f"{path}: a strip's height must be a multiple of its width, got {height} x {width}"
         )
-    return _from_array(strip.reshape(-1, width, width), path)
+    try:
+        patches = as_patches(strip.reshape(-1, width, width))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return PatchSource(len(patches), width, patches.dtype, lambda first, last: patches[first:last])

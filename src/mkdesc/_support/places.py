@@ -1,0 +1,131 @@
+"""Places of files: paths of this machine, or addresses (``s3://...``) that fsspec knows.
+
+An object store has no renames, and needs none: what is put there is whole or not there. On this
+machine :func:`~mkdesc._support.files.atomic_path` sees to the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import IO, Any
+
+from mkdesc._support.files import atomic_path
+
+__all__ = [
+    "as_place",
+    "exists",
+    "inside",
+    "is_address",
+    "names_in",
+    "open_place",
+    "read_place",
+    "remove_place",
+    "write_place",
+]
+
+
+def is_address(place: str) -> bool:
+    """Whether a place is an address, not a path.
+
+    >>> is_address("s3://bucket/patches.zarr"), is_address("patches.npy")
+    (True, False)
+    """
+    return "://" in place
+
+
+def as_place(place: str | Path) -> str:
+    """A place as text that means the same in every process: an address, or an absolute path.
+
+    >>> as_place("memory://patches.npy")
+    'memory://patches.npy'
+    >>> as_place("file:///data/patches.npy")
+    '/data/patches.npy'
+    """
+    text = str(place)
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    return text if is_address(text) else str(Path(text).absolute())
+
+
+def inside(place: str, name: str) -> str:
+    """A file of a folder.
+
+    >>> inside("s3://bucket/run", "part.npy")
+    's3://bucket/run/part.npy'
+    """
+    return f"{place}/{name}"
+
+
+def _files(place: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise ImportError(
+            f"{place}: addresses need fsspec: pip install 'mkdesc[cluster]'"
+        ) from None
+    try:
+        files, path = url_to_fs(place)
+    except (ValueError, ImportError) as error:
+        raise ValueError(f"{place}: {error}") from None
+    return files, str(path)
+
+
+def open_place(place: str) -> IO[bytes]:
+    """Open a file to read."""
+    if not is_address(place):
+        return Path(place).open("rb")
+    files, path = _files(place)
+    stream: IO[bytes] = files.open(path, "rb")
+    return stream
+
+
+def read_place(place: str) -> bytes | None:
+    """The content of a file; None if it is not there."""
+    try:
+        with open_place(place) as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def write_place(place: str, content: bytes | memoryview) -> None:
+    """Write a file, whole or not at all; folders are made."""
+    if is_address(place):
+        files, path = _files(place)
+        files.makedirs(files._parent(path), exist_ok=True)
+        files.pipe_file(path, bytes(content))
+        return
+    Path(place).parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(place) as partial:
+        partial.write_bytes(content)
+
+
+def exists(place: str) -> bool:
+    """Whether a file or folder is there."""
+    if not is_address(place):
+        return Path(place).exists()
+    files, path = _files(place)
+    return bool(files.exists(path))
+
+
+def names_in(place: str) -> set[str]:
+    """Names of what is in a folder; none if it is not there."""
+    if not is_address(place):
+        folder = Path(place)
+        return {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+    files, path = _files(place)
+    try:
+        found = files.ls(path, detail=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return {str(name).rstrip("/").rpartition("/")[2] for name in found}
+
+
+def remove_place(place: str) -> None:
+    """Remove a folder and what is in it."""
+    if is_address(place):
+        files, path = _files(place)
+        files.rm(path, recursive=True)
+    else:
+        shutil.rmtree(place)

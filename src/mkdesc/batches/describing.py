@@ -1,0 +1,234 @@
+"""Patches in a file to descriptors in a file, in pieces of some thousand rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.places import as_place, is_address, remove_place
+from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.version import __version__
+from mkdesc._support.work import Workers, in_order
+from mkdesc.batches.outputs import FORMATS, Output
+from mkdesc.datasets.patch_files import PatchSource, open_patches
+from mkdesc.descriptor import MKD
+from mkdesc.models import bundled_models, open_model, parse_model
+
+__all__ = ["How", "describe_file"]
+
+#: Patches of a piece of work: a part of the output.
+ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class How:
+    """What describes: a model, or kernels without whitening.
+
+    Attributes
+    ----------
+    model
+        What :func:`mkdesc.models.open_model` takes; None: ``raw`` says it.
+    raw
+        Kernels, as for :class:`mkdesc.MKD`.
+    patch_size
+        Side of the patches, for ``raw``.
+    resize
+        Whether patches of another size are resampled.
+    device
+        Where PyTorch computes; None: compiled code on the CPU does.
+    """
+
+    model: str | None
+    raw: str | None
+    patch_size: int
+    resize: bool = False
+    device: str | None = None
+
+    def open(self) -> MKD:
+        """The descriptor, of one thread: pieces are what is done at a time."""
+        if self.model is None:
+            mkd = MKD(self.raw or "polar+cartesian", self.patch_size)
+        else:
+            mkd = open_model(self.model)
+        own = {} if self.device is None else {"backend": "torch", "device": self.device}
+        return mkd.set_params(n_threads=1, resize=self.resize, **own)
+
+    def identity(self) -> dict[str, Any]:
+        """What descriptors depend on; a file by its content, too."""
+        about = asdict(self) | {"mkdesc": __version__}
+        if self.model is not None and self.model not in bundled_models():
+            with Path(parse_model(self.model).model).open("rb") as file:
+                about["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+        return about
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Rows to describe; with the patches themselves if they cannot be had otherwise."""
+
+    source: str
+    part: int
+    how: How
+    output: Output
+    patches: NDArray[Any] | None = None
+
+
+def describe_file(
+    source: str | Path,
+    output: str | Path,
+    model: str | None = None,
+    raw: str | None = None,
+    resize: bool = False,
+    device: str | None = None,
+    workers: Workers = None,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Describe the patches of a file; interrupted, the same call goes on.
+
+    Parameters
+    ----------
+    source
+        Patches, as :func:`mkdesc.datasets.patch_files.open_patches` takes them.
+    output
+        ``.npy``; ``.zarr``, an array; or ``.parquet``, a folder of files with a column
+        ``descriptor``. The latter two may be addresses that fsspec knows.
+    model
+        What :func:`mkdesc.models.open_model` takes; None: ``default``, or ``default-32`` for
+        patches of 32 px.
+    raw
+        Instead, kernels without whitening, such as ``"polar+cartesian"``.
+    resize
+        Whether patches of another size than the model's are resampled or refused.
+    device
+        Where PyTorch computes, such as ``"cuda"``; None: compiled code on the CPU does.
+    workers
+        So many threads (None: one per core), an executor, or a Dask client.
+    progress
+        Told of every piece, in patches.
+
+    Returns
+    -------
+    tuple of int
+        Number and length of the descriptors. Patches that cannot be described (NaN) are a
+        ValueError in the end, which names them; all others are kept for the next call.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "patches.npy", np.zeros((5, 64, 64), np.uint8))
+    >>> describe_file(folder / "patches.npy", folder / "descriptors.npy")
+    (5, 128)
+    >>> np.load(folder / "descriptors.npy").shape
+    (5, 128)
+    """
+    if raw is not None and model is not None:
+        raise ValueError("raw and model: expected one of them, got both")
+    place = _checked_place(output)
+    patches = open_patches(source)
+    if place == as_place(source):
+        raise ValueError(f"output: {output} is the input")
+    if model is None and raw is None:
+        model = "default-32" if patches.size == 32 else "default"
+    how = How(model and _everywhere(model), raw, patches.size, resize, device)
+    width = how.open().transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
+    target = FORMATS[Path(place).suffix](place, patches.count, width, ROWS)
+    made_of = {"patches": _fingerprint(as_place(source), patches), "how": how.identity()}
+    missing = target.missing(made_of)
+
+    tell = progress or nobody
+    todo = [last - first for first, last in map(target.bounds, missing)]
+    done = patches.count - sum(todo)
+    tell("describing", done, patches.count)
+    bad = []
+    pieces = _pieces(as_place(source), patches, missing, how, target)
+    for reason, count in zip(in_order(_describe, pieces, workers, _lost), todo, strict=True):
+        if reason is not None:
+            bad.append(reason)
+        done += count
+        tell("describing", done, patches.count)
+    if bad and not target.written():
+        remove_place(target.folder)
+        raise ValueError(bad[0])
+    if bad:
+        raise ValueError(
+            f"{source}: {len(bad)} of {target.parts} parts could not be described, the others "
+            f"are kept in {target.folder}: {'; '.join(bad[:3])}{', ...' if len(bad) > 3 else ''}"
+        )
+    target.complete(made_of)
+    return patches.count, width
+
+
+def _everywhere(model: str) -> str:
+    """The name of a model in every process: files by their absolute path."""
+    choice = parse_model(model)
+    if choice.model in bundled_models() or not choice.exists:
+        return model
+    return ":".join(filter(None, [str(Path(choice.model).absolute()), choice.set, choice.method]))
+
+
+def _checked_place(output: str | Path) -> str:
+    place = as_place(output)
+    suffix = Path(place).suffix
+    if suffix not in FORMATS or (suffix == ".npy" and is_address(place)):
+        kinds = "a name ending in .npy, .zarr or .parquet (at an address one of the latter two)"
+        raise ValueError(f"output: expected {kinds}, got {output}")
+    if not is_address(place) and not Path(place).parent.is_dir():
+        raise FileNotFoundError(f"the folder {Path(output).parent} does not exist")
+    return place
+
+
+def _fingerprint(place: str, patches: PatchSource) -> dict[str, Any]:
+    """What tells these patches from others without reading them."""
+    about: dict[str, Any] = {"count": patches.count, "size": patches.size}
+    about["dtype"] = str(patches.dtype)
+    if not is_address(place) and Path(place).is_file():
+        state = Path(place).stat()
+        about |= {"bytes": state.st_size, "changed": state.st_mtime_ns}
+    return about
+
+
+def _pieces(
+    source: str, patches: PatchSource, missing: list[int], how: How, output: Output
+) -> Iterator[_Piece]:
+    if patches.stream is None:
+        yield from (_Piece(source, part, how, output) for part in missing)
+        return
+    wanted = set(missing)
+    for part, block in enumerate(patches.blocks(output.rows)):
+        if part in wanted:
+            yield _Piece(source, part, how, output, block)
+
+
+def _describe(piece: _Piece) -> str | None:
+    """Describe a piece into its part of the output; if that cannot be, why."""
+    first, last = piece.output.bounds(piece.part)
+    try:
+        patches = piece.patches
+        if patches is None:
+            patches = _opened(piece.source).read(first, last)
+        rows = _descriptor(piece.how).transform(patches, first=first)
+    except ValueError as error:
+        return str(error)
+    piece.output.write(piece.part, rows)
+    return None
+
+
+def _lost(piece: _Piece, reason: str) -> str:
+    first, last = piece.output.bounds(piece.part)
+    return f"patches {first} to {last - 1}: {reason}"
+
+
+_opened = lru_cache(1)(open_patches)
+
+
+@lru_cache(1)
+def _descriptor(how: How) -> MKD:
+    return how.open()

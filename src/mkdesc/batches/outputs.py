@@ -1,0 +1,283 @@
+"""Files of descriptors that are written in parts: ``.npy``, ``.zarr``, ``.parquet``.
+
+Each part is whole or not there, and a manifest says what the parts are of: a run that is started
+again writes those that are missing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import atomic_path
+from mkdesc._support.places import (
+    exists,
+    inside,
+    is_address,
+    names_in,
+    open_place,
+    read_place,
+    remove_place,
+    write_place,
+)
+
+__all__ = ["FORMATS", "Output"]
+
+Vectors = NDArray[np.float32]
+
+#: Where a folder of parts says what they are of. Readers of Parquet pass over such names.
+MANIFEST = "_mkdesc.json"
+
+
+@dataclass(frozen=True)
+class Output(ABC):
+    """A file of descriptors (count, width), of float32.
+
+    Attributes
+    ----------
+    place
+        Path or address.
+    count, width
+        Its shape.
+    rows
+        Rows of a part; the last one may have fewer.
+    """
+
+    place: str
+    count: int
+    width: int
+    rows: int
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return -(-self.count // self.rows)
+
+    def bounds(self, part: int) -> tuple[int, int]:
+        """First row of a part, and the one after its last."""
+        return part * self.rows, min((part + 1) * self.rows, self.count)
+
+    @property
+    @abstractmethod
+    def folder(self) -> str:
+        """Where the parts and the manifest are."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Make what parts are written into."""
+
+    @abstractmethod
+    def written(self) -> set[int]:
+        """The parts that are there."""
+
+    @abstractmethod
+    def write(self, part: int, rows: Vectors) -> None:
+        """Write a part (n, width); done by workers."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Make the whole of the parts."""
+
+    def missing(self, made_of: dict[str, Any]) -> list[int]:
+        """Begin, or go on with, descriptors of this kind; the parts to write.
+
+        Parameters
+        ----------
+        made_of
+            All that descriptors depend on. What was begun with anything else is refused.
+        """
+        text = self._manifest(made_of, complete=False)
+        found = read_place(inside(self.folder, MANIFEST))
+        if found is None:
+            if names_in(self.folder):
+                raise ValueError(
+                    f"{self.folder}: has files that are not ours; choose another place"
+                )
+            self.begin()
+            write_place(inside(self.folder, MANIFEST), text)
+        elif _without_state(found) != _without_state(text):
+            raise ValueError(
+                f"{self.folder}: has descriptors of other patches or settings; remove it or "
+                "choose another place"
+            )
+        there = self.written()
+        return [part for part in range(self.parts) if part not in there]
+
+    def complete(self, made_of: dict[str, Any]) -> None:
+        """Finish, and say so in the manifest."""
+        write_place(inside(self.folder, MANIFEST), self._manifest(made_of, complete=True))
+        self.finish()
+
+    def _manifest(self, made_of: dict[str, Any], complete: bool) -> bytes:
+        about = {
+            "mkdesc": "descriptors",
+            "shape": [self.count, self.width],
+            "rows": self.rows,
+            "parts": self.parts,
+            "made_of": made_of,
+            "complete": complete,
+        }
+        return json.dumps(about, indent=1).encode()
+
+
+def _without_state(manifest: bytes) -> dict[str, Any] | None:
+    """What a manifest says, but for whether all is done; None if it is none."""
+    try:
+        about = json.loads(manifest)
+        return {key: value for key, value in about.items() if key != "complete"}
+    except (ValueError, AttributeError, RecursionError):
+        return None
+
+
+class Npy(Output):
+    """One ``.npy``; parts wait in a folder beside it until all are there."""
+
+    @property
+    def folder(self) -> str:
+        """``<place>.parts``."""
+        return f"{self.place}.parts"
+
+    def begin(self) -> None:
+        """Nothing to make."""
+
+    def written(self) -> set[int]:
+        """Parts by their files."""
+        return _numbers(names_in(self.folder), ".npy")
+
+    def write(self, part: int, rows: Vectors) -> None:
+        """Write ``part-000000.npy``."""
+        buffer = io.BytesIO()
+        np.save(buffer, rows)
+        write_place(inside(self.folder, f"part-{part:06d}.npy"), buffer.getbuffer())
+
+    def finish(self) -> None:
+        """Join the parts, and remove them."""
+        header = {"descr": "<f4", "fortran_order": False, "shape": (self.count, self.width)}
+        if is_address(self.place):
+            raise ValueError(f"{self.place}: expected .zarr or .parquet at an address")
+        with atomic_path(self.place) as partial, partial.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for part in range(self.parts):
+                first, last = self.bounds(part)
+                with open_place(inside(self.folder, f"part-{part:06d}.npy")) as stream:
+                    rows = np.load(stream, allow_pickle=False)
+                if rows.shape != (last - first, self.width) or rows.dtype != np.float32:
+                    raise ValueError(f"{self.folder}: part {part} is damaged; remove it")
+                file.write(rows.tobytes())
+        remove_place(self.folder)
+
+
+class Parquet(Output):
+    """A folder of Parquet files with columns ``row`` and ``descriptor`` (a list of floats)."""
+
+    @property
+    def folder(self) -> str:
+        """The output itself."""
+        return self.place
+
+    def begin(self) -> None:
+        """Nothing to make."""
+        _pyarrow()
+
+    def written(self) -> set[int]:
+        """Parts by their files."""
+        return _numbers(names_in(self.folder), ".parquet")
+
+    def write(self, part: int, rows: Vectors) -> None:
+        """Write ``part-000000.parquet``."""
+        pa, parquet = _pyarrow()
+        first, last = self.bounds(part)
+        values = pa.array(np.ascontiguousarray(rows).reshape(-1))
+        table = pa.table(
+            {
+                "row": pa.array(np.arange(first, last)),
+                "descriptor": pa.FixedSizeListArray.from_arrays(values, self.width),
+            }
+        )
+        buffer = pa.BufferOutputStream()
+        parquet.write_table(table, buffer, compression="none", use_dictionary=False)
+        write_place(inside(self.place, f"part-{part:06d}.parquet"), memoryview(buffer.getvalue()))
+
+    def finish(self) -> None:
+        """The parts are the whole."""
+
+
+class Zarr(Output):
+    """A Zarr array, a chunk for each part."""
+
+    @property
+    def folder(self) -> str:
+        """The output itself."""
+        return self.place
+
+    def begin(self) -> None:
+        """Make the array, without data."""
+        _zarr().create_array(
+            store=self.place,
+            shape=(self.count, self.width),
+            chunks=(max(1, min(self.rows, self.count)), self.width),
+            dtype="float32",
+            compressors=None,
+            dimension_names=("patch", "dimension"),
+            config={"write_empty_chunks": True},  # a chunk that is there has been described
+        )
+
+    def written(self) -> set[int]:
+        """Parts by their chunks."""
+        names = names_in(inside(self.folder, "c"))
+        return {
+            int(name)
+            for name in names
+            if name.isdecimal() and exists(inside(self.folder, f"c/{name}/0"))
+        }
+
+    def write(self, part: int, rows: Vectors) -> None:
+        """Write a chunk."""
+        array = _zarr().open_array(self.place, mode="r+")
+        array = array.with_config({"write_empty_chunks": True})
+        first, last = self.bounds(part)
+        array[first:last] = rows
+
+    def finish(self) -> None:
+        """Remove what killed workers have left of chunks."""
+        if not is_address(self.place):
+            for file in Path(self.place).rglob("*.partial"):
+                file.unlink()
+
+
+#: Kinds of output by the ending of their name.
+FORMATS: dict[str, type[Output]] = {".npy": Npy, ".zarr": Zarr, ".parquet": Parquet}
+
+
+def _numbers(names: set[str], suffix: str) -> set[int]:
+    """Numbers of the parts among names of files."""
+    found = set()
+    for name in names:
+        number = name.removeprefix("part-").removesuffix(suffix)
+        if name == f"part-{number}{suffix}" and number.isdecimal():
+            found.add(int(number))
+    return found
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("Parquet needs pyarrow: pip install 'mkdesc[cluster]'") from None
+    return pa, pa.parquet
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError("Zarr arrays need zarr: pip install 'mkdesc[cluster]'") from None
+    return zarr

@@ -1,0 +1,111 @@
+"""Patches in the stores of others: Zarr arrays, Parquet files."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.places import as_place
+
+__all__ = ["Rows", "parquet_rows", "zarr_rows"]
+
+#: Called with the first row and the one after the last.
+Rows = Callable[[int, int], NDArray[Any]]
+
+#: The column of patches in a Parquet file.
+COLUMN = "patch"
+
+
+def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
+    """Shape, type and rows of a Zarr array.
+
+    Parameters
+    ----------
+    place
+        Path or address.
+    """
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError("Zarr arrays need zarr: pip install 'mkdesc[cluster]'") from None
+    try:
+        array = zarr.open_array(as_place(place), mode="r")
+    except Exception as error:  # whatever it is that zarr finds wrong
+        raise ValueError(f"not a Zarr array ({error})") from None
+    return array.shape, array.dtype, lambda first, last: np.asarray(array[first:last])
+
+
+def parquet_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
+    """Shape, type and rows of a Parquet file, or of a folder of them in the order of their names.
+
+    The column ``patch`` holds W * W numbers a row, as a list or, of uint8, as binary data.
+
+    Parameters
+    ----------
+    place
+        Path or address.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError:
+        raise ImportError("Parquet needs pyarrow: pip install 'mkdesc[cluster]'") from None
+    try:
+        fragments = sorted(ds.dataset(place).get_fragments(), key=lambda part: part.path)
+        counts = [part.count_rows() for part in fragments]
+        kind = ds.dataset(place).schema.field(COLUMN).type
+        rows = sum(counts)
+        head = ds.dataset(place).head(1, columns=[COLUMN])[COLUMN]
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise ValueError(f"not Parquet with a column {COLUMN!r} ({error})") from None
+    dtype = (
+        np.dtype(np.uint8) if _binary(pa, kind) else np.dtype(kind.value_type.to_pandas_dtype())
+    )
+    length = len(head[0].as_py()) if rows else 0
+    side = math.isqrt(length)
+    if side * side != length:
+        raise ValueError(f"{COLUMN}: expected W * W numbers a row, got {length}")
+    ends = list(accumulate(counts))
+
+    def read(first: int, last: int) -> NDArray[Any]:
+        found = []
+        while first < last:
+            number = bisect_right(ends, first)
+            begin = ends[number] - counts[number]
+            until = min(last, ends[number])
+            column = fragments[number].to_table(columns=[COLUMN])[COLUMN]
+            found.append(_numbers(pa, column.slice(first - begin, until - first), dtype, side))
+            first = until
+        return np.concatenate(found) if found else np.empty((0, side, side), dtype)
+
+    return (rows, side, side), dtype, read
+
+
+def _binary(pa: Any, kind: Any) -> bool:
+    types = pa.types
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return True
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    if not any(is_list(kind) for is_list in lists):
+        raise ValueError(f"{COLUMN}: expected lists of numbers or binary data, got {kind}")
+    return False
+
+
+def _numbers(pa: Any, column: Any, dtype: np.dtype[Any], side: int) -> NDArray[Any]:
+    """Patches (n, side, side) of a column."""
+    if column.null_count:
+        raise ValueError(f"{COLUMN}: {column.null_count} of its values are missing")
+    if _binary(pa, column.type):
+        data = b"".join(column.to_pylist())
+        values: NDArray[Any] = np.frombuffer(data, np.uint8)
+    else:
+        values = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(dtype)
+    if values.size != len(column) * side * side:
+        raise ValueError(f"{COLUMN}: expected {side * side} numbers in every row")
+    return values.reshape(-1, side, side)

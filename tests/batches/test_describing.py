@@ -1,0 +1,170 @@
+"""Files of patches to files of descriptors: all formats, parts, resuming, clusters."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc._support.cluster import connect
+from mkdesc.batches import describe_file, describing
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(describing, "ROWS", 10)
+
+
+@pytest.fixture
+def patches(rng):
+    return rng.integers(0, 256, (33, 64, 64), np.uint8)
+
+
+@pytest.fixture
+def file(tmp_path, patches):
+    np.save(tmp_path / "in.npy", patches)
+    return tmp_path / "in.npy"
+
+
+def read(path):
+    """As the readers of others see it."""
+    if path.suffix == ".npy":
+        return np.load(path)
+    if path.suffix == ".zarr":
+        array = pytest.importorskip("dask.array").from_zarr(str(path))
+        return array.compute()
+    table = pytest.importorskip("pyarrow.parquet").read_table(path)
+    assert table["row"].to_pylist() == list(range(len(table)))
+    return np.array(table["descriptor"].to_pylist(), np.float32)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr", ".parquet"])
+def test_every_format_holds_what_the_model_says(file, patches, suffix):
+    pytest.importorskip({".zarr": "zarr", ".parquet": "pyarrow"}.get(suffix, "numpy"))
+    out = file.with_suffix(f".out{suffix}")
+    assert describe_file(file, out) == (33, 128)
+    np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
+    assert not list(file.parent.rglob("*.parts"))
+
+
+@pytest.mark.parametrize("kind", [".npz", ".zarr", "list.parquet", "binary.parquet"])
+def test_every_format_is_read(tmp_path, patches, kind):
+    source = tmp_path / f"in{kind}"
+    if kind == ".npz":
+        np.savez_compressed(source, patches=patches)
+    elif kind == ".zarr":
+        pytest.importorskip("zarr").save_array(source, patches)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        flat = patches.reshape(33, -1)
+        rows = [row.tobytes() for row in flat] if kind.startswith("b") else flat.tolist()
+        kind_ = pa.binary() if kind.startswith("b") else pa.list_(pa.uint8())
+        source.mkdir()
+        for part, some in enumerate([rows[:20], rows[20:]]):
+            parquet.write_table(
+                pa.table({"patch": pa.array(some, kind_)}), source / f"{part}.parquet"
+            )
+    assert describe_file(source, tmp_path / "out.npy", raw="polar") == (33, 175)
+    expected = mkdesc.MKD("polar").transform(patches)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+def test_addresses(patches, file):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    with memory.open("/here/in.npy", "wb") as stream:
+        np.save(stream, patches)
+    try:
+        assert describe_file("memory://here/in.npy", "memory://here/out.parquet") == (33, 128)
+        names = {path.rpartition("/")[2] for path in memory.ls("/here/out.parquet", detail=False)}
+        assert names == {"_mkdesc.json", *(f"part-{n:06d}.parquet" for n in range(4))}
+        about = json.loads(memory.cat("/here/out.parquet/_mkdesc.json"))
+        assert about["complete"]
+        assert about["shape"] == [33, 128]
+        with pytest.raises(ValueError, match="at an address one of the latter two"):
+            describe_file(file, "memory://here/out.npy")
+    finally:
+        memory.rm("/here", recursive=True)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr", ".parquet"])
+def test_only_what_is_missing_is_described(file, patches, suffix, monkeypatch):
+    pytest.importorskip({".zarr": "zarr", ".parquet": "pyarrow"}.get(suffix, "numpy"))
+    out = file.with_suffix(f".out{suffix}")
+    describe = describing._describe
+    seen = []
+
+    def twice(piece):
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        seen.append(piece.part)
+        return describe(piece)
+
+    monkeypatch.setattr(describing, "_describe", twice)
+    with pytest.raises(KeyboardInterrupt):
+        describe_file(file, out, workers=1)
+    monkeypatch.setattr(
+        describing, "_describe", lambda piece: (seen.append(piece.part), describe(piece))[1]
+    )
+    told = []
+    describe_file(file, out, workers=1, progress=lambda *news: told.append(news))
+    assert seen == [0, 1, 2, 3]
+    assert told[0] == ("describing", 20, 33)
+    assert told[-1] == ("describing", 33, 33)
+    np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
+
+
+def test_parts_of_other_settings_are_not_mixed(file, monkeypatch):
+    out = file.with_suffix(".out.parquet")
+    pytest.importorskip("pyarrow")
+    describe_file(file, out)
+    with pytest.raises(ValueError, match="of other patches or settings"):
+        describe_file(file, out, "compact")
+    (out / "_mkdesc.json").unlink()
+    with pytest.raises(ValueError, match="has files of others"):
+        describe_file(file, out)
+
+
+def test_bad_patches_are_named_and_the_others_kept(tmp_path, patches):
+    bad = patches.astype(np.float32)
+    bad[15, 3, 3] = np.nan
+    np.save(tmp_path / "in.npy", bad)
+    with pytest.raises(ValueError, match=r"1 of 4 parts .*: patches\[15\] has NaN or infinity"):
+        describe_file(tmp_path / "in.npy", tmp_path / "out.npy")
+    assert len(list(tmp_path.glob("out.npy.parts/part-*"))) == 3
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_a_file_that_shrinks_is_an_error(file):
+    source = mkdesc.datasets.open_patches(file)
+    file.write_bytes(file.read_bytes()[:60_000])
+    with pytest.raises(ValueError, match="ends early, at patch 14"):
+        source.read(10, 20)
+
+
+def _dies_once(piece, marker):
+    if piece.part == 2 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return describing._describe(piece)
+
+
+def test_a_cluster_writes_the_same_bytes_even_if_a_worker_is_killed(file, monkeypatch):
+    pytest.importorskip("distributed")
+    from functools import partial
+
+    describe_file(file, file.with_name("alone.npy"))
+    real = describing._describe
+    with connect("local:2") as cluster:
+        describe_file(file, file.with_name("together.npy"), workers=cluster)
+        marker = file.with_name("marker")
+        monkeypatch.setattr(describing, "_describe", partial(_dies_once, marker=marker))
+        describe_file(file, file.with_name("killed.npy"), workers=cluster)
+        monkeypatch.setattr(describing, "_describe", real)
+    assert marker.exists()
+    expected = file.with_name("alone.npy").read_bytes()
+    assert file.with_name("together.npy").read_bytes() == expected
+    assert file.with_name("killed.npy").read_bytes() == expected
