@@ -10,6 +10,7 @@ import pytest
 import mkdesc
 from mkdesc._support.cluster import connect
 from mkdesc.batches import describe_file, describing
+from mkdesc.datasets.patch_files import open_patches
 
 
 @pytest.fixture(autouse=True)
@@ -106,9 +107,12 @@ def test_only_what_is_missing_is_described(file, patches, suffix, monkeypatch):
     monkeypatch.setattr(describing, "_describe", twice)
     with pytest.raises(KeyboardInterrupt):
         describe_file(file, out, workers=1)
-    monkeypatch.setattr(
-        describing, "_describe", lambda piece: (seen.append(piece.part), describe(piece))[1]
-    )
+
+    def told_of(piece):
+        seen.append(piece.part)
+        return describe(piece)
+
+    monkeypatch.setattr(describing, "_describe", told_of)
     told = []
     describe_file(file, out, workers=1, progress=lambda *news: told.append(news))
     assert seen == [0, 1, 2, 3]
@@ -139,7 +143,7 @@ def test_bad_patches_are_named_and_the_others_kept(tmp_path, patches):
 
 
 def test_a_file_that_shrinks_is_an_error(file):
-    source = mkdesc.datasets.open_patches(file)
+    source = open_patches(file)
     file.write_bytes(file.read_bytes()[:60_000])
     with pytest.raises(ValueError, match="ends early, at patch 14"):
         source.read(10, 20)

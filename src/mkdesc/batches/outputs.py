@@ -97,9 +97,7 @@ class Output(ABC):
         found = read_place(inside(self.folder, MANIFEST))
         if found is None:
             if names_in(self.folder):
-                raise ValueError(
-                    f"{self.folder}: has files that are not ours; choose another place"
-                )
+                raise ValueError(f"{self.folder}: has files of others; choose another place")
             self.begin()
             write_place(inside(self.folder, MANIFEST), text)
         elif _without_state(found) != _without_state(text):
