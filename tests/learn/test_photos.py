@@ -35,7 +35,8 @@ def test_shapes_labels_and_order(folder):
     assert [block.path.name for block in blocks] == [f"photo{i}.png" for i in range(3)]
     assert [block.index for block in blocks] == [0, 1, 2]
     labels = np.concatenate([block.labels for block in blocks])
-    np.testing.assert_array_equal(labels, np.repeat(np.arange(90), len(VIEWS)))
+    points = [(index << 32) + point for index in range(3) for point in range(30)]
+    np.testing.assert_array_equal(labels, np.repeat(points, len(VIEWS)))
     for block in blocks:
         assert block.patches.shape == (30 * len(VIEWS), 32, 32)
         assert block.patches.dtype == np.uint8
@@ -81,7 +82,7 @@ def test_bad_photos_are_skipped_with_a_warning(folder):
     assert "a_broken.jpg" in str(caught[0].message)
     assert "b_flat.png: no keypoint" in str(caught[1].message)
     assert [block.index for block in blocks] == [2, 3, 4]
-    assert blocks[0].labels[0] == 0
+    assert blocks[0].labels[0] == blocks[0].index << 32
 
 
 def test_none_usable_is_an_error(tmp_path):

@@ -15,6 +15,7 @@ from mkdesc.learn import (
     learn_phototourism,
 )
 from mkdesc.learn.photos import Recipe
+from mkdesc.learn.shards import held_out
 
 
 def noisy_points(rng, points, views, size):
@@ -72,7 +73,7 @@ def test_phototourism(tmp_path, rng):
         learn_phototourism(tmp_path / "tower", mkd, whitening(), pairs=7)
     (tmp_path / "tower/m50_100_100_0.txt").unlink()
     learned = learn_phototourism(tmp_path / "tower", mkd, whitening())
-    assert learned.report.pairs == 54 * 3
+    assert learned.report.pairs == (~held_out(np.arange(60))).sum() * 3
 
 
 def test_hpatches(tmp_path, rng):
@@ -83,7 +84,7 @@ def test_hpatches(tmp_path, rng):
     learned = learn_hpatches(tmp_path, mine, whitening())
     assert not mine.resize  # the caller's stays as it is
     assert learned.report.points == 40
-    assert learned.report.pairs == 36 * 16 * 15 // 2
+    assert learned.report.pairs == (~held_out(np.arange(40))).sum() * 16 * 15 // 2
     assert learned.source["sequences"] == 2
     (tmp_path / "splits.json").write_text(
         '{"a": {"name": "a", "test": ["i_one"], "train": ["v_two"]}}'

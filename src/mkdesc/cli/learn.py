@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mkdesc._support.progress import Progress
-from mkdesc.cli.options import on_device
-from mkdesc.cli.progress import console, told, warm_up
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import Cluster, on_device
+from mkdesc.cli.progress import console, resumable, told, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
-from mkdesc.learn import sources
-from mkdesc.learn.learner import Learned
+from mkdesc.learn import Learned, sources
 from mkdesc.learn.photos import VIEWS, Recipe
 from mkdesc.learn.trained import TrainedHead
 from mkdesc.models import load_model, read_card
@@ -124,11 +124,12 @@ def _trained(
 
 
 def _learn(
-    run: Callable[[MKD, Whitening, Progress], Learned],
+    run: Callable[..., Learned],
     unit: str,
     output: Path,
     mkd: MKD,
     whitening: Whitening,
+    cluster: str | None,
 ) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report."""
     if output.suffix != ".safetensors":
@@ -137,10 +138,17 @@ def _learn(
         raise ValueError(f"--output: the folder {output.parent} does not exist")
     mkd.fit()
     whitening.check()
-    warm_up(mkd)
-    with told(unit, "learning") as tell:
-        learned = run(mkd, whitening, tell)
-    learned.save(output)
+    if cluster is None:
+        warm_up(mkd)
+        with told(unit, "learning") as tell:
+            learned = run(mkd, whitening, tell)
+        learned.save(output)
+    else:
+        parts = output.with_name(f"{output.name}.parts")
+        with resumable(), workers_at(cluster) as workers, told(unit, "learning") as tell:
+            learned = run(mkd, whitening, tell, workers=workers, parts=parts)
+            learned.save(output)
+            shutil.rmtree(parts)
     for line in learned.report.lines():
         console.print(line, highlight=False, soft_wrap=True)
     console.print(f"written: {output}", highlight=False, soft_wrap=True)
@@ -180,6 +188,7 @@ def _photos(
     device: Device = "auto",
     seed: Seed = 0,
     continue_from: ContinueFrom = None,
+    cluster: Cluster = None,
 ) -> None:
     """Learn from plain photographs: no labels, no reconstruction."""
     chosen: dict[str, Any] = {
@@ -223,7 +232,7 @@ def _photos(
         chosen["method"], chosen["dims"], ridge=chosen["ridge"], power=chosen["power"]
     )
     _learn(
-        lambda m, w, p: sources.learn_photos(photos, m, w, p, recipe, seed, trained),
+        lambda m, w, p, **who: sources.learn_photos(photos, m, w, p, recipe, seed, trained, **who),
         "photos",
         output,
         MKD(
@@ -233,6 +242,7 @@ def _photos(
             **on_device(_described_on(device)),
         ),
         whitening,
+        cluster,
     )
 
 
@@ -288,15 +298,17 @@ def _patches(
     device: Device = "auto",
     seed: Seed = 0,
     continue_from: ContinueFrom = None,
+    cluster: Cluster = None,
 ) -> None:
     """Learn from labelled patches: those of equal labels match."""
     trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_patches(file, m, w, p, trained),
+        lambda m, w, p, **who: sources.learn_patches(file, m, w, p, trained, **who),
         "patches",
         output,
         MKD(parametrization, open_patches(file).size, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
+        cluster,
     )
 
 
@@ -321,15 +333,17 @@ def _phototourism(
     device: Device = "auto",
     seed: Seed = 0,
     continue_from: ContinueFrom = None,
+    cluster: Cluster = None,
 ) -> None:
     """Learn from a subset in the Phototourism (UBC) layout."""
     trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_phototourism(folder, m, w, p, pairs, trained),
+        lambda m, w, p, **who: sources.learn_phototourism(folder, m, w, p, pairs, trained, **who),
         "patches",
         output,
         MKD(parametrization, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
+        cluster,
     )
 
 
@@ -356,15 +370,19 @@ def _hpatches(
     device: Device = "auto",
     seed: Seed = 0,
     continue_from: ContinueFrom = None,
+    cluster: Cluster = None,
 ) -> None:
     """Learn from HPatches strips: equal rows of a sequence match."""
     trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_hpatches(root, m, w, p, split, splits, trained),
+        lambda m, w, p, **who: sources.learn_hpatches(
+            root, m, w, p, split, splits, trained, **who
+        ),
         "patches",
         output,
         MKD(parametrization, patch_size, resize=True, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
+        cluster,
     )
 
 
@@ -389,13 +407,15 @@ def _colmap(
     device: Device = "auto",
     seed: Seed = 0,
     continue_from: ContinueFrom = None,
+    cluster: Cluster = None,
 ) -> None:
     """Learn from a COLMAP model: the observations of a 3-D point match."""
     trained = _trained(head, hidden, rank, loss, steps, minutes, device, seed, continue_from)
     _learn(
-        lambda m, w, p: sources.learn_colmap(model, images, m, w, p, side, trained),
+        lambda m, w, p, **who: sources.learn_colmap(model, images, m, w, p, side, trained, **who),
         "photos",
         output,
         MKD(parametrization, patch_size, **on_device(_described_on(device))),
         Whitening(method, dims, ridge=ridge, power=power),
+        cluster,
     )

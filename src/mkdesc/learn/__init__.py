@@ -5,7 +5,9 @@ May use: _support, kernels, measures, heads, compute, descriptor, models, images
 
 from __future__ import annotations
 
-from mkdesc.learn.learner import Learned, Report, TrainingBlock, learn_model
+from mkdesc.learn.learner import learn_model, learn_shards
+from mkdesc.learn.report import Learned, Report
+from mkdesc.learn.shards import Shard, TrainingBlock
 from mkdesc.learn.sources import (
     learn_colmap,
     learn_hpatches,
@@ -18,6 +20,7 @@ from mkdesc.learn.trained import TrainedHead
 __all__ = [
     "Learned",
     "Report",
+    "Shard",
     "TrainedHead",
     "TrainingBlock",
     "learn_colmap",
@@ -26,4 +29,5 @@ __all__ = [
     "learn_patches",
     "learn_photos",
     "learn_phototourism",
+    "learn_shards",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,9 @@ from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import SIDE, points_from_keypoints
 from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import read_gray
-from mkdesc.learn.learner import TrainingBlock
+from mkdesc.learn.shards import TrainingBlock
 
-__all__ = ["colmap_blocks"]
+__all__ = ["PointShard", "colmap_blocks", "point_shards"]
 
 #: How far, in pixels, the keypoint of an observation may be.
 NEAR = 1.5
@@ -64,3 +65,59 @@ def colmap_blocks(
             f"{images}: no keypoint is near any observation; are these the photographs of the "
             "model, in their original size?"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PointShard:
+    """Some 3-D points: their observations, by photograph, and how patches are cut."""
+
+    observations: Mapping[str, Observations]
+    images: Path
+    patch_size: int
+    side: float
+
+    @property
+    def size(self) -> int:
+        """How many observations."""
+        return sum(len(points) for _, points in self.observations.values())
+
+    def blocks(self) -> Iterator[TrainingBlock]:
+        """Photograph after photograph."""
+        return colmap_blocks(self.observations, self.images, self.patch_size, self.side)
+
+
+def point_shards(
+    observations: Mapping[str, Observations],
+    images: Path,
+    patch_size: int,
+    side: float,
+    most: int,
+) -> list[PointShard]:
+    """The points of a model in parts of about ``most`` observations.
+
+    Points are ordered by the first photograph that shows them, so that a part is seen by few.
+
+    Parameters
+    ----------
+    observations, images, patch_size, side
+        As for :func:`colmap_blocks`.
+    most
+        Observations of a part.
+    """
+    every = np.concatenate([np.asarray(points) for _, points in observations.values()])
+    points, first, inverse, counts = np.unique(
+        every, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first, kind="stable")
+    part_of = np.empty(len(points), np.int64)
+    part_of[order] = (np.cumsum(counts[order]) - 1) // most
+    shards = []
+    for part in range(int(part_of.max(initial=-1)) + 1):
+        own, done = {}, 0
+        for name, (xy, there) in observations.items():
+            here = part_of[inverse[done : done + len(there)]] == part
+            done += len(there)
+            if here.any():
+                own[name] = Observations(xy[here], there[here])
+        shards.append(PointShard(own, images, patch_size, side))
+    return shards

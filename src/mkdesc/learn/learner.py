@@ -1,143 +1,45 @@
 """From blocks of labelled patches to a model: describe, gather statistics, solve, and score.
 
 Every source of training data (labels, Phototourism, HPatches, COLMAP, photographs) yields blocks
-of patches with labels; patches of equal labels match. One patch in ten points is held out, and
-the score on those is reported.
+of patches with labels; patches of equal labels match. One point in ten is held out, and the
+score on those is reported.
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 import tempfile
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.files import atomic_path
+from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.threads import checked_threads
+from mkdesc._support.work import Workers
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
-from mkdesc.heads.whitening import METHODS, Whitening
+from mkdesc.heads.whitening import Whitening
 from mkdesc.learn.photos import FreshPhotos
+from mkdesc.learn.report import Learned, Report
+from mkdesc.learn.shards import Shard, TrainingBlock, describe_blocks, gather, held_out, parts_of
 from mkdesc.learn.trained import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
-from mkdesc.models import Card, save_model
 
-__all__ = ["Learned", "Report", "TrainingBlock", "learn_model"]
+__all__ = ["learn_model", "learn_shards"]
 
-#: One point in so many is held out of the learning, to score it.
-HELD_OUT = 10
 #: Pairs of held-out patches that are compared, at most, matching and not.
 SCORED = 50_000
-#: Rows of descriptors that are read back at a time.
-ROWS = 32_768
-
-
-class TrainingBlock(NamedTuple):
-    """Patches (n, W, W) and the labels (n,) of what they show."""
-
-    patches: NDArray[Any]
-    labels: NDArray[np.integer]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What came of learning.
-
-    Attributes
-    ----------
-    patches, points, pairs
-        How many patches and distinct points there were, and how many matching pairs of them
-        were learned from.
-    held_out_pairs
-        Matching pairs that were kept aside for the two scores.
-    fpr95_raw, fpr95_learned
-        False positive rate at 95% recall, in per cent, of the descriptors before and after the
-        head, on held-out points; NaN if there were too few.
-    seconds
-        How long it took.
-    fpr95_linear
-        For heads that were trained: the same after the whitening that it began as.
-    steps, interrupted
-        For heads that were trained: how many steps, and whether Ctrl-C ended it early.
-    """
-
-    patches: int
-    points: int
-    pairs: int
-    held_out_pairs: int
-    fpr95_raw: float
-    fpr95_learned: float
-    seconds: float
-    fpr95_linear: float = np.nan
-    steps: int = 0
-    interrupted: bool = False
-
-    def lines(self) -> list[str]:
-        """The report for reading."""
-        text = [
-            f"{self.patches:,} patches of {self.points:,} points, {self.pairs:,} matching pairs, "
-            f"{self.seconds:.1f} s"
-        ]
-        if self.interrupted:
-            text.append(f"interrupted after {self.steps:,} steps: this is the best until then")
-        if np.isnan(self.fpr95_learned):
-            return [*text, "too few points to hold any out for a score"]
-        trained = not np.isnan(self.fpr95_linear)
-        rates = {
-            "raw": self.fpr95_raw,
-            "linear": self.fpr95_linear,
-            "trained" if trained else "learned": self.fpr95_learned,
-        }
-        known = (f"{rate:.2f}% {name}" for name, rate in rates.items() if not np.isnan(rate))
-        return [
-            *text,
-            f"held out: {self.held_out_pairs:,} matching pairs, FPR95 {', '.join(known)}",
-        ]
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What was learned.
-
-    Attributes
-    ----------
-    mkd
-        The descriptor with its whitening, or with the head that was trained.
-    report
-        How the learning went.
-    source
-        What it was learned from, for the card of the model.
-    training
-        How a head was trained, for the card too.
-    """
-
-    mkd: MKD
-    report: Report
-    source: dict[str, Any] = field(default_factory=dict)
-    training: dict[str, Any] = field(default_factory=dict)
-
-    def with_source(self, source: str, **settings: Any) -> Learned:
-        """The same, with the source and settings noted."""
-        return replace(self, source={"source": source, **settings})
-
-    def save(self, path: str | os.PathLike[str]) -> Card:
-        """Write the model to a safetensors file; returns its card."""
-        facts = {name: value for name, value in asdict(self.report).items() if value == value}
-        facts.pop("seconds")
-        if not facts["steps"]:  # nothing was trained
-            del facts["steps"], facts["interrupted"]
-        for name in ("fpr95_raw", "fpr95_linear", "fpr95_learned"):
-            if name in facts:
-                facts[name] = round(facts[name], 2)
-        return save_model(self.mkd, path, self.source | self.training | facts)
+#: What a folder of parts says it is of.
+PARTS = "_parts.txt"
 
 
 def learn_model(
@@ -187,12 +89,7 @@ def learn_model(
     ((800, 32), 400)
     """
     start = time.perf_counter()
-    mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
-    mkd.set_params(whitening=None, head=None, output="float32")
-    # A copy: the caller's stays as it is.
-    chosen = Whitening("gda", power=0.75) if whitening is None else whitening
-    whitening = Whitening(**chosen.get_params())
-    whitening.check()
+    mkd, whitening = _checked(mkd, whitening)
     further = None if trained is None else TrainedHead(**trained.get_params(deep=False))
     if further is not None:  # said before the work if it cannot be
         further.check()
@@ -200,11 +97,7 @@ def learn_model(
     with tempfile.TemporaryFile() as spool:
         labels, width = _describe_all(blocks, mkd, spool)
         raw = np.memmap(spool, np.float32, "r+", shape=(len(labels), width))
-        # Which points are held out depends on their labels alone, not on their order.
-        points, point_of = np.unique(labels, return_inverse=True)
-        held = np.random.default_rng(0).permutation(len(points)) % HELD_OUT == HELD_OUT - 1
-        held_row = held[point_of]
-        statistics = _gather(raw, point_of, held_row, pairs, whitening)
+        statistics = gather(raw, labels, pairs, whitening)
         whitening.fit_statistics(statistics)
         heads: dict[str, Head | None] = {"raw": None, "learned": whitening.learned()}
         learned: dict[str, Any] = {"whitening": whitening}
@@ -212,38 +105,146 @@ def learn_model(
         training: dict[str, Any] = {}
         if further is not None:
             further.whitening = whitening
-            _train(further, raw, point_of, held_row, statistics, mkd, progress, fresh)
+            _train(further, raw, labels, statistics, mkd, progress, fresh)
             heads["linear"], heads["learned"] = heads["learned"], further.head_
             learned, training = {"head": further.head_}, further.facts()
             facts["steps"] = further.trained_.steps
             facts["interrupted"] = further.trained_.interrupted
-        compared = _held_out_pairs(point_of, held_row)
-        for name, score in _score(raw, compared, heads).items():
-            facts[f"fpr95_{name}"] = score
+        facts |= _scores(raw, labels, heads)
         del raw
     report = Report(
         patches=len(labels),
-        points=len(points),
+        points=len(np.unique(labels)),
         pairs=statistics.n_pairs,
-        held_out_pairs=0 if compared is None else int(compared[2].sum()),
         seconds=time.perf_counter() - start,
         **facts,
     )
     return Learned(MKD(**mkd.get_params(deep=False) | learned), report, training=training)
 
 
+def learn_shards(
+    shards: Sequence[Shard],
+    mkd: MKD | None = None,
+    whitening: Whitening | None = None,
+    expected: int = 0,
+    workers: Workers = None,
+    parts: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Learned:
+    """Learn a whitening from training data in pieces, wherever they are described.
+
+    Nothing but sums, and a sample of the points that are held out, is kept of a shard: there may
+    be any number of them. The whitening is the same however the data are cut.
+
+    Parameters
+    ----------
+    shards
+        Objects with a method ``blocks()`` that yields :class:`TrainingBlock`; no label is in two
+        of them. Raw descriptors of a whole shard are in memory: some ten thousand patches are a
+        good size. For processes and clusters they must be picklable.
+    mkd, whitening
+        As for :func:`learn_model`.
+    expected
+        How many patches there are, about; if there are millions, it keeps the sample small.
+    workers
+        So many threads (None: one per core), an executor, or a Dask client.
+    parts
+        For executors and clusters, a folder that all processes see: what is kept of shards waits
+        there. Started again with the same folder, those that are there are not done again.
+    progress
+        Told of every shard: one step, or as many as its ``size`` says.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Noise:
+    ...     first: int
+    ...     def blocks(self):
+    ...         rng = np.random.default_rng(self.first)
+    ...         points = rng.integers(0, 256, (100, 1, 16, 16))
+    ...         patches = points + rng.integers(0, 9, (100, 3, 16, 16))
+    ...         labels = np.repeat(np.arange(self.first, self.first + 100), 3)
+    ...         patches = patches.reshape(-1, 16, 16).clip(0, 255).astype(np.uint8)
+    ...         yield TrainingBlock(patches, labels)
+    >>> shards = [Noise(first) for first in range(0, 500, 100)]
+    >>> learn_shards(shards, MKD("cartesian", 16), Whitening("lw", 32)).report.points
+    500
+    """
+    start = time.perf_counter()
+    mkd, whitening = _checked(mkd, whitening)
+    tell = progress or nobody
+    total: Statistics | None = None
+    patches = points = 0
+    raw: list[NDArray[np.float32]] = []
+    labels: list[NDArray[np.integer]] = []
+    skipped: list[str] = []
+    place = None if parts is None else Path(parts)
+    if place is not None:
+        _begin(place, [mkd.get_params(), whitening.get_params(), expected, list(shards)])
+    sizes = [getattr(shard, "size", 1) for shard in shards]
+    done, all_ = 0, sum(sizes)
+    tell("learning", 0, all_)
+    found = parts_of(shards, mkd, whitening, expected, workers, place)
+    for size, part in zip(sizes, found, strict=True):
+        total = part.statistics if total is None else total + part.statistics
+        patches, points = patches + part.patches, points + part.points
+        raw.append(part.raw)
+        labels.append(part.labels)
+        for reason in part.skipped:
+            warnings.warn(f"skipped: {reason}", RuntimeWarning, stacklevel=2)
+        skipped.extend(part.skipped)
+        done += size
+        tell("learning", done, all_)
+    if total is None or not patches:
+        why = f"; {skipped[0]}" if skipped else ""
+        raise ValueError(f"there are no patches to learn from{why}")
+    whitening.fit_statistics(total)
+    heads: dict[str, Head | None] = {"raw": None, "learned": whitening.learned()}
+    facts = _scores(np.concatenate(raw), np.concatenate(labels), heads)
+    seconds = time.perf_counter() - start
+    report = Report(patches, points, total.n_pairs, seconds=seconds, **facts)
+    return Learned(MKD(**mkd.get_params(deep=False) | {"whitening": whitening}), report)
+
+
+def _begin(folder: Path, made_of: list[Any]) -> None:
+    """Make a folder of parts, or refuse one that has parts of something else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()
+    about = folder / PARTS
+    if not about.exists():
+        if any(folder.iterdir()):
+            raise ValueError(f"{folder}: has files of others; choose another place")
+        with atomic_path(about) as partial:
+            partial.write_text(digest)
+    elif about.read_text() != digest:
+        raise ValueError(
+            f"{folder}: has parts of other data or settings; remove it or choose another place"
+        )
+
+
+def _checked(mkd: MKD | None, whitening: Whitening | None) -> tuple[MKD, Whitening]:
+    """Copies of what to learn with: the caller's stay as they are."""
+    mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
+    mkd.set_params(whitening=None, head=None, output="float32")
+    chosen = Whitening("gda", power=0.75) if whitening is None else whitening
+    whitening = Whitening(**chosen.get_params())
+    whitening.check()
+    return mkd, whitening
+
+
 def _train(
     trained: TrainedHead,
     raw: NDArray[np.float32],
-    point_of: NDArray[np.integer],
-    held_row: NDArray[np.bool_],
+    labels: NDArray[np.integer],
     statistics: Statistics,
     mkd: MKD,
     progress: Progress | None,
     fresh: FreshPhotos | None,
 ) -> None:
     """Train a head on everything that is not held out."""
-    rows = np.flatnonzero(~held_row)
+    rows = np.flatnonzero(~held_out(labels))
+    point_of = np.unique(labels, return_inverse=True)[1]
     training, checking = split_points(point_of, rows, int(trained.seed))
     check = FixedViews(raw, point_of, checking)
     if fresh is None:
@@ -271,21 +272,20 @@ def _train(
         views.close()
 
 
-def _score(
-    raw: NDArray[np.float32],
-    compared: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.bool_]] | None,
-    heads: dict[str, Head | None],
-) -> dict[str, float]:
-    """The false positive rate of each head, in per cent; NaN if there is nothing to compare."""
+def _scores(
+    raw: NDArray[np.float32], labels: NDArray[np.integer], heads: dict[str, Head | None]
+) -> dict[str, Any]:
+    """What a report says of held-out points: false positive rates in per cent, or NaN."""
+    compared = _held_out_pairs(labels)
     if compared is None:
-        return dict.fromkeys(heads, np.nan)
+        return {"held_out_pairs": 0, **{f"fpr95_{name}": np.nan for name in heads}}
     first, second, matching = compared
     rows, where = np.unique([first, second], return_inverse=True)
     kept, where = np.array(raw[rows]), where.reshape(2, -1)
-    found = {}
+    found: dict[str, Any] = {"held_out_pairs": int(matching.sum())}
     for name, head in heads.items():
         descriptors = kept if head is None else head.apply(kept)
-        found[name] = 100 * float(fpr95(-pair_distances(descriptors, *where), matching))
+        found[f"fpr95_{name}"] = 100 * float(fpr95(-pair_distances(descriptors, *where), matching))
     return found
 
 
@@ -294,65 +294,32 @@ def _describe_all(
 ) -> tuple[NDArray[np.integer], int]:
     """Write raw descriptors of all blocks to ``spool``; their labels and length."""
     labels: list[NDArray[np.integer]] = []
-    done = width = 0
-    for patches, block_labels in blocks:
-        if np.shape(block_labels) != (len(patches),):
-            raise ValueError(
-                f"labels: expected one per patch, ({len(patches)},), got {np.shape(block_labels)}"
-            )
-        raw = mkd.transform(patches, first=done)
+    width = 0
+    for raw, own in describe_blocks(iter(blocks), mkd):
         spool.write(raw.tobytes())
-        labels.append(np.asarray(block_labels))
-        done, width = done + len(raw), raw.shape[1]
-    if not done:
+        labels.append(own)
+        width = raw.shape[1]
+    if not sum(map(len, labels)):
         raise ValueError("there are no patches to learn from")
     spool.flush()
     return np.concatenate(labels), width
 
 
-def _gather(
-    raw: NDArray[np.float32],
-    point_of: NDArray[np.integer],
-    held_row: NDArray[np.bool_],
-    pairs: tuple[NDArray[np.integer], NDArray[np.integer]] | None,
-    whitening: Whitening,
-) -> Statistics:
-    """Statistics of everything that is not held out."""
-    statistics = Statistics(raw.shape[1], whitening.power)
-    labelled = METHODS[whitening.method] and pairs is None
-    rows = np.flatnonzero(~held_row)
-    order = rows[np.argsort(point_of[rows], kind="stable")]
-    first = 0
-    while first < len(order):
-        last = min(first + ROWS, len(order))
-        while last < len(order) and point_of[order[last]] == point_of[order[last - 1]]:
-            last += 1  # all views of a point together
-        part = order[first:last]
-        statistics.update(raw[part], point_of[part] if labelled else None)
-        first = last
-    if pairs is not None:
-        kept = [index[~held_row[pairs[0]]] for index in pairs]
-        for start in range(0, len(kept[0]), ROWS):
-            p, q = (raw[index[start : start + ROWS]] for index in kept)
-            statistics.update_differences(p, q)
-    return statistics
-
-
 def _held_out_pairs(
-    point_of: NDArray[np.integer], held_row: NDArray[np.bool_]
+    labels: NDArray[np.integer],
 ) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.bool_]] | None:
     """Pairs of held-out patches: their rows, and whether they match. None if there are too few."""
-    rows = np.flatnonzero(held_row)
-    rows = rows[np.argsort(point_of[rows], kind="stable")]
+    rows = np.flatnonzero(held_out(labels))
+    rows = rows[np.argsort(labels[rows], kind="stable")]
     rng = np.random.default_rng(0)
     # Each patch with the next of its point; across points, with one at random.
-    next_ = np.flatnonzero(point_of[rows[1:]] == point_of[rows[:-1]])
+    next_ = np.flatnonzero(labels[rows[1:]] == labels[rows[:-1]])
     if len(next_) < 2:
         return None
     if len(next_) > SCORED:
         next_ = rng.choice(next_, SCORED, replace=False)
     one, other = rng.choice(rows, (2, len(next_)))
-    different = point_of[one] != point_of[other]
+    different = labels[one] != labels[other]
     if not different.any():
         return None
     first = np.concatenate([rows[next_], one[different]])

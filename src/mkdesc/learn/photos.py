@@ -29,8 +29,19 @@ from mkdesc.images.jitter import (
 from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import opencv, read_gray
+from mkdesc.learn.shards import TrainingBlock
 
-__all__ = ["VIEWS", "FreshPhotos", "PhotoBlock", "Recipe", "View", "list_photos", "photo_blocks"]
+__all__ = [
+    "VIEWS",
+    "FreshPhotos",
+    "PhotoBlock",
+    "PhotoShard",
+    "Recipe",
+    "View",
+    "list_photos",
+    "photo_block",
+    "photo_blocks",
+]
 
 #: The views of a keypoint: how strongly each is changed.
 VIEWS = ("plain", "easy", "easy", "hard", "hard", "tough", "tough", "stronger")
@@ -171,29 +182,76 @@ def photo_blocks(
     how = Recipe() if recipe is None else recipe
     files = list_photos(photos)
 
-    def make(index: int) -> tuple[NDArray[np.float64], NDArray[np.uint8]] | str:
-        try:
-            image = _reduced(read_gray(files[index]), how.max_side)
-            frames = _frames(image, how)
-            rng = np.random.default_rng([seed, index])
-            return frames, _cut(_views(image, frames, how, rng), how)
-        except (ValueError, OSError) as error:
-            return str(error)
+    def make(index: int) -> PhotoBlock | str:
+        return photo_block(files[index], index, how, seed)
 
-    first = 0
+    used = False
     reasons = []
-    for index, made in enumerate(in_order(make, range(len(files)), n_threads)):
+    for made in in_order(make, range(len(files)), n_threads):
         if isinstance(made, str):
-            reason = made if str(files[index]) in made else f"{files[index]}: {made}"
-            reasons.append(reason)
-            warnings.warn(f"skipped: {reason}", RuntimeWarning, stacklevel=2)
+            reasons.append(made)
+            warnings.warn(f"skipped: {made}", RuntimeWarning, stacklevel=2)
             continue
-        frames, patches = made
-        labels = np.repeat(np.arange(first, first + len(frames)), len(how.views))
-        first += len(frames)
-        yield PhotoBlock(patches, labels, files[index], index, frames)
-    if first == 0:
+        used = True
+        yield made
+    if not used:
         raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
+
+
+def photo_block(file: Path, index: int, how: Recipe, seed: int) -> PhotoBlock | str:
+    """The patches of one photograph, or why there are none.
+
+    Parameters
+    ----------
+    file, index
+        The photograph, and its number in the list.
+    how, seed
+        As for :func:`photo_blocks`.
+    """
+    try:
+        image = _reduced(read_gray(file), how.max_side)
+        frames = _frames(image, how)
+        patches = _cut(_views(image, frames, how, np.random.default_rng([seed, index])), how)
+    except (ValueError, OSError) as error:
+        return str(error) if str(file) in str(error) else f"{file}: {error}"
+    first = index << 32  # labels must not depend on what other photographs have
+    labels = np.repeat(np.arange(first, first + len(frames)), len(how.views))
+    return PhotoBlock(patches, labels, file, index, frames)
+
+
+@dataclass
+class PhotoShard:
+    """Some photographs to learn from.
+
+    Attributes
+    ----------
+    files
+        Numbers in the list of all, and files.
+    recipe, seed
+        As for :func:`photo_blocks`.
+    skipped
+        Those that could not be used, and why.
+    """
+
+    files: tuple[tuple[int, Path], ...]
+    recipe: Recipe
+    seed: int
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How many photographs."""
+        return len(self.files)
+
+    def blocks(self) -> Iterator[TrainingBlock]:
+        """A block for each photograph."""
+        self.skipped.clear()
+        for index, file in self.files:
+            made = photo_block(file, index, self.recipe, self.seed)
+            if isinstance(made, str):
+                self.skipped.append(made)
+            else:
+                yield TrainingBlock(made.patches, made.labels)
 
 
 class View(NamedTuple):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.places import as_place
 from mkdesc._support.progress import Progress
+from mkdesc._support.work import Workers, share_memory
 from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.patch_files import BROKEN, open_patches
@@ -16,9 +20,12 @@ from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
-from mkdesc.learn.colmap import colmap_blocks
-from mkdesc.learn.learner import Learned, TrainingBlock, learn_model
-from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
+from mkdesc.learn.colmap import colmap_blocks, point_shards
+from mkdesc.learn.learner import learn_model, learn_shards
+from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
+from mkdesc.learn.report import Learned
+from mkdesc.learn.rows import RowShard, SequenceShard, SubsetShard, pairs_among, whole_points
+from mkdesc.learn.shards import TrainingBlock
 from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
@@ -28,6 +35,12 @@ __all__ = [
     "learn_photos",
     "learn_phototourism",
 ]
+
+
+T = TypeVar("T")
+
+#: Patches of a shard, about.
+SHARD = 16_384
 
 
 def _counted(
@@ -42,12 +55,28 @@ def _counted(
             progress("learning", done, total)
 
 
+def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
+    """Items in groups of ``n``: itertools.batched, which Python 3.11 lacks."""
+    rest = iter(items)
+    while part := tuple(islice(rest, n)):
+        yield part
+
+
+def _alone(trained: TrainedHead | None, workers: Workers) -> bool:
+    """Whether raw descriptors are gathered here: heads are trained on all of them."""
+    if trained is not None and not share_memory(workers):
+        raise ValueError("trained: executors and clusters learn linear heads; expected None")
+    return share_memory(workers)
+
+
 def learn_patches(
     path: str | Path,
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     trained: TrainedHead | None = None,
+    workers: Workers = None,
+    parts: str | Path | None = None,
 ) -> Learned:
     """Learn from labelled patches in a .npz with arrays ``patches`` and ``labels``.
 
@@ -64,6 +93,12 @@ def learn_patches(
     trained
         How to train a head further with PyTorch, which begins as the whitening; default: it is not
         trained.
+    workers
+        An executor or a Dask client whose processes describe the patches; default: this one does.
+        The model is the same.
+    parts
+        For these, a folder that all of them see, where sums of parts wait. The same call goes on
+        from there if it was interrupted; when the model is saved it may be removed.
     """
     source = open_patches(path)
     labels = _labels(path, source.count)
@@ -75,9 +110,14 @@ def learn_patches(
             yield TrainingBlock(patches, labels[done : done + len(patches)])
             done += len(patches)
 
-    learned = learn_model(
-        _counted(blocks(), source.count, progress), mkd, whitening, None, trained, progress
-    )
+    if _alone(trained, workers):
+        counted = _counted(blocks(), source.count, progress)
+        learned = learn_model(counted, mkd, whitening, None, trained, progress)
+    else:
+        shards = [
+            RowShard(as_place(path), rows, labels[rows]) for rows in whole_points(labels, SHARD)
+        ]
+        learned = learn_shards(shards, mkd, whitening, source.count, workers, parts, progress)
     return learned.with_source(f"labelled patches {Path(path).name}")
 
 
@@ -103,6 +143,8 @@ def learn_phototourism(
     progress: Progress | None = None,
     pairs: int | None = None,
     trained: TrainedHead | None = None,
+    workers: Workers = None,
+    parts: str | Path | None = None,
 ) -> Learned:
     """Learn from a subset in the Phototourism layout.
 
@@ -115,7 +157,7 @@ def learn_phototourism(
     pairs
         Which m50 file: its number of pairs; default: the largest. Without any, all pairs of
         patches of one 3-D point.
-    trained
+    trained, workers, parts
         As in :func:`learn_patches`.
     """
     subset = Subset(folder)
@@ -124,10 +166,17 @@ def learn_phototourism(
     if subset.pair_files() or pairs is not None:
         listed = subset.pairs(max(subset.pair_files()) if pairs is None else pairs)
         chosen = (listed.first[listed.matching], listed.second[listed.matching])
-    blocks = (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
-    learned = learn_model(
-        _counted(blocks, len(subset), progress), mkd, whitening, chosen, trained, progress
-    )
+    if _alone(trained, workers):
+        blocks = (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
+        counted = _counted(blocks, len(subset), progress)
+        learned = learn_model(counted, mkd, whitening, chosen, trained, progress)
+    else:
+        place = Path(folder).absolute()
+        shards = [
+            SubsetShard(place, rows, labels[rows], chosen and pairs_among(chosen, rows))
+            for rows in whole_points(labels, SHARD)
+        ]
+        learned = learn_shards(shards, mkd, whitening, len(subset), workers, parts, progress)
     return learned.with_source(f"Phototourism {subset.name}")
 
 
@@ -139,6 +188,8 @@ def learn_hpatches(
     split: str | None = None,
     splits_file: str | Path | None = None,
     trained: TrainedHead | None = None,
+    workers: Workers = None,
+    parts: str | Path | None = None,
 ) -> Learned:
     """Learn from HPatches strips: row k shows the same surface in all strips of a sequence.
 
@@ -151,7 +202,7 @@ def learn_hpatches(
     split, splits_file
         Learn from the training sequences of a split (``a``, ``b`` or ``c`` of splits.json);
         default: from all sequences.
-    trained
+    trained, workers, parts
         As in :func:`learn_patches`.
     """
     dataset = HPatches(root)
@@ -163,19 +214,17 @@ def learn_hpatches(
     # A copy: the caller's stays as it is.
     mkd = MKD(**((MKD() if mkd is None else mkd).get_params(deep=False) | {"resize": True}))
 
-    def blocks() -> Iterator[TrainingBlock]:
-        first = 0
-        for name in names:
-            sequence = dataset[name]
-            labels = np.arange(first, first + len(sequence))
-            for _, patches in sequence.images():
-                yield TrainingBlock(patches, labels)
-            first += len(sequence)
-
-    total = 16 * sum(dataset.counts(names).values())
-    learned = learn_model(
-        _counted(blocks(), total, progress), mkd, whitening, None, trained, progress
-    )
+    counts = dataset.counts(names)
+    firsts = [0, *accumulate(counts[name] for name in names)]
+    place = Path(root).absolute()
+    shards = [SequenceShard(place, *one) for one in zip(names, firsts, strict=False)]
+    total = 16 * sum(counts.values())
+    if _alone(trained, workers):
+        blocks = chain.from_iterable(shard.blocks() for shard in shards)
+        counted = _counted(blocks, total, progress)
+        learned = learn_model(counted, mkd, whitening, None, trained, progress)
+    else:
+        learned = learn_shards(shards, mkd, whitening, total, workers, parts, progress)
     return learned.with_source("HPatches strips", sequences=len(names), split=split or "all")
 
 
@@ -187,6 +236,8 @@ def learn_colmap(
     progress: Progress | None = None,
     side: float = SIDE,
     trained: TrainedHead | None = None,
+    workers: Workers = None,
+    parts: str | Path | None = None,
 ) -> Learned:
     """Learn from a sparse COLMAP model and its photographs; needs OpenCV and pycolmap.
 
@@ -202,12 +253,21 @@ def learn_colmap(
         Side of a patch in units of the keypoint's sigma.
     trained
         As in :func:`learn_patches`.
+    workers, parts
+        As in :func:`learn_patches`. A photograph is read once for every part of the points that it
+        shows.
     """
     observations = read_observations(model)
     mkd = MKD() if mkd is None else mkd
-    blocks = colmap_blocks(observations, images, mkd.patch_size, side)
-    counted = _counted(blocks, len(observations), progress, by_block=True)
-    learned = learn_model(counted, mkd, whitening, None, trained, progress)
+    if _alone(trained, workers):
+        blocks = colmap_blocks(observations, images, mkd.patch_size, side)
+        counted = _counted(blocks, len(observations), progress, by_block=True)
+        learned = learn_model(counted, mkd, whitening, None, trained, progress)
+    else:
+        place = Path(images).absolute()
+        shards = point_shards(observations, place, mkd.patch_size, side, SHARD)
+        count = sum(len(points) for _, points in observations.values())
+        learned = learn_shards(shards, mkd, whitening, count, workers, parts, progress)
     return learned.with_source("a COLMAP model", images=len(observations), side=side)
 
 
@@ -219,6 +279,8 @@ def learn_photos(
     recipe: Recipe | None = None,
     seed: int = 0,
     trained: TrainedHead | None = None,
+    workers: Workers = None,
+    parts: str | Path | None = None,
 ) -> Learned:
     """Learn from plain photographs, with no labels at all; needs OpenCV.
 
@@ -240,6 +302,8 @@ def learn_photos(
         The same seed gives the same model.
     trained
         As in :func:`learn_patches`; views are then made anew while it trains.
+    workers, parts
+        As in :func:`learn_patches`.
     """
     files = list_photos(photos)
     mkd = MKD() if mkd is None else mkd
@@ -251,8 +315,14 @@ def learn_photos(
             fresh.frames[block.index] = block.frames
             yield TrainingBlock(block.patches, block.labels)
 
-    counted = _counted(blocks(), len(files), progress, by_block=True)
-    learned = learn_model(counted, mkd, whitening, None, trained, progress, fresh)
+    if _alone(trained, workers):
+        counted = _counted(blocks(), len(files), progress, by_block=True)
+        learned = learn_model(counted, mkd, whitening, None, trained, progress, fresh)
+    else:
+        each = recipe.keypoints_per_photo * len(recipe.views)
+        some = _batched(enumerate(file.absolute() for file in files), max(1, SHARD // each))
+        shards = [PhotoShard(tuple(part), recipe, seed) for part in some]
+        learned = learn_shards(shards, mkd, whitening, each * len(files), workers, parts, progress)
     return learned.with_source(
         "plain photographs",
         photographs=len(files),

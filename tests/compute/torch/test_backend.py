@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from mkdesc import MKD, Features, load_model
 from mkdesc.cli.app import app
 from mkdesc.evaluation.speed import run_speed, textured_patches
-from mkdesc.learn.learner import TrainingBlock, learn_model
+from mkdesc.learn import TrainingBlock, learn_model
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
