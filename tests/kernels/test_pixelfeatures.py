@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,20 @@ def test_numbers_of_features_may_be_numpy_s():
 def test_registering_nonsense_is_refused(name, function, dims, message):
     with pytest.raises(ValueError, match=message):
         mkdesc.register_feature(name, function, dims)
+
+
+def test_features_of_installed_packages_are_found(monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    from mkdesc.kernels import pixelfeatures
+
+    entry = EntryPoint("mine", "test_entry_points_of_mine:register", "mkdesc.features")
+    module = type(pixelfeatures)("test_entry_points_of_mine")
+    module.register = lambda: mkdesc.register_feature(
+        "installed_one", lambda q: np.tanh(q)[..., None]
+    )
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(pixelfeatures, "entry_points", lambda group: [entry])
+    pixelfeatures._load_installed.cache_clear()
+    found = mkdesc.as_parametrization("standard: x(8,1)*y(8,1)*installed_one(1)")
+    assert "installed_one" in str(found)

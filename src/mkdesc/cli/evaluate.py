@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import Device
+from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.options import Cluster, Device
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
@@ -55,6 +56,13 @@ def split_list(values: list[str] | None) -> list[str] | None:
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
+def _shared(cluster: str | None, output: Path | None) -> str | None:
+    """The address of the cluster, if there is a place for what it describes."""
+    if cluster is not None and output is None:
+        raise ValueError("--cluster: expected --output with it, a folder that all workers see")
+    return cluster
+
+
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
     if output is None:
@@ -80,11 +88,19 @@ def _phototourism(
         bool, typer.Option("--public-code", help="With revisited: do what its code does.")
     ] = False,
     output: Output = None,
+    cluster: Cluster = None,
 ) -> None:
     """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
-    with told("items", "reading") as tell:
+    with workers_at(_shared(cluster, output)) as workers, told("items", "reading") as tell:
         results = run_phototourism(
-            root, split_list(descriptors), split_list(subsets), protocol, public_code, output, tell
+            root,
+            split_list(descriptors),
+            split_list(subsets),
+            protocol,
+            public_code,
+            output,
+            tell,
+            workers,
         )
     _report(results, output)
 
@@ -115,9 +131,10 @@ def _hpatches(
         ),
     ] = None,
     output: Output = None,
+    cluster: Cluster = None,
 ) -> None:
     """Verification, matching and retrieval, in all and by level of noise."""
-    with told("items", "reading") as tell:
+    with workers_at(_shared(cluster, output)) as workers, told("items", "reading") as tell:
         results = run_hpatches(
             root,
             split_list(descriptors),
@@ -130,6 +147,7 @@ def _hpatches(
             train_on,
             output,
             tell,
+            workers,
         )
     _report(results, output)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -128,8 +130,20 @@ def remember_feature(name: str, function: Callable[[Array], Any], dims: int) -> 
 
 
 def registered_feature(name: str) -> OwnFeature | None:
-    """The feature registered by a name, if there is one."""
+    """The feature registered by a name, here or by an installed package, if there is one."""
+    if name not in _OWN:
+        _load_installed()
     return OwnFeature(name, _OWN[name][1]) if name in _OWN else None
+
+
+@cache
+def _load_installed() -> None:
+    """Let installed packages register their features: in every process, workers' too.
+
+    Their entry points of the group ``mkdesc.features`` are called; each registers what it has.
+    """
+    for entry in entry_points(group="mkdesc.features"):
+        entry.load()()
 
 
 def own_features(feature: OwnFeature, prepared: Array) -> Array:

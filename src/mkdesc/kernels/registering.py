@@ -25,7 +25,9 @@ def register_feature(name: str, function: Callable[[Array], Any], dims: int = 1)
 
     It is then a factor like ``intensity`` and ``shape``: in a text ``name(dims)``, in
     :func:`mkdesc.product` the object that this returns. Programs that load a model with it must
-    register it first: model files hold the name, not the function.
+    register it first: model files hold the name, not the function. An installed package may have
+    it done in every process, on the workers of a cluster too, by an entry point of the group
+    ``mkdesc.features``: a function without arguments that calls this one.
 
     Parameters
     ----------

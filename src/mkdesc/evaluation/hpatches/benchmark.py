@@ -13,6 +13,7 @@ from typing import Any
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.version import __version__
+from mkdesc._support.work import Workers
 from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
@@ -24,6 +25,7 @@ from mkdesc.evaluation.contenders import (
     get_descriptor,
     get_descriptors,
 )
+from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
@@ -68,6 +70,7 @@ def run_hpatches(
     train_on: str | Path | None = None,
     output: str | Path | None = None,
     progress: Progress | None = None,
+    workers: Workers = None,
 ) -> Results:
     """Evaluate descriptors by verification, matching and retrieval.
 
@@ -98,6 +101,9 @@ def run_hpatches(
         Run folder; None: nothing is written.
     progress
         Called with what is being done, how much of it is done, and how much there is.
+    workers
+        An executor or a Dask client whose processes describe; ``output`` must be a place that
+        they see. None: this process describes.
     """
     odd = [task for task in tasks if task not in TASKS]
     if odd or not tasks:
@@ -120,6 +126,11 @@ def run_hpatches(
     }
     with open_run(output, config) as folder:
         cache = DescriptorCache(folder, progress)
+        if workers is not None:
+            learned = any(isinstance(entry.descriptor, LearnedDescriptor) for entry in entries)
+            sequences = (*chosen.test, *(chosen.train if learned and train_on is None else ()))
+            contenders = [entry.descriptor for entry in entries]
+            fill_cache(cache, contenders, dataset.root, sequences, workers, progress)
         runner = TaskRunner(dataset, chosen, tasks, tasks_dir, seed, progress)
         found: dict[str, dict[str, TaskResult]] = {}
         dims: dict[str, int] = {}

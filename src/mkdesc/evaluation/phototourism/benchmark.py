@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.version import __version__
+from mkdesc._support.work import Workers
 from mkdesc.datasets.phototourism.layout import Pairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders import (
@@ -27,6 +28,7 @@ from mkdesc.evaluation.contenders import (
     base_of,
     get_descriptors,
 )
+from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
@@ -90,6 +92,7 @@ def run_phototourism(
     public_code: bool = False,
     output: str | Path | None = None,
     progress: Progress | None = None,
+    workers: Workers = None,
 ) -> Results:
     """Evaluate descriptors on all combinations of training and test subsets.
 
@@ -112,6 +115,9 @@ def run_phototourism(
         Run folder; None: nothing is written.
     progress
         Called with what is being described, the patches done and their number.
+    workers
+        An executor or a Dask client whose processes describe; ``output`` must be a place that
+        they see. None: this process describes.
     """
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
@@ -142,6 +148,9 @@ def run_phototourism(
     ]
     with open_run(output, config) as folder:
         cache = DescriptorCache(folder, progress)
+        if workers is not None:
+            for subset in found.values():
+                fill_cache(cache, chosen, subset.folder, [None], workers, progress)
         details: dict[str, dict[Case, Scores]] = {one.name: {} for one in chosen}
         for name, case, scores in _all_scores(cache, chosen, found, cases, protocol, public_code):
             details[name][case] = scores

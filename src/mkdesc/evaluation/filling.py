@@ -1,0 +1,91 @@
+"""A cache of descriptors filled by others: each worker describes a part of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.work import Workers, in_order
+from mkdesc.datasets.hpatches.layout import HPatches
+from mkdesc.datasets.phototourism.layout import Subset
+from mkdesc.evaluation.cache import DescriptorCache
+from mkdesc.evaluation.contenders import (
+    CsvDescriptor,
+    Descriptor,
+    PatchDescriptor,
+    base_of,
+    get_descriptor,
+)
+from mkdesc.evaluation.training import sequence_rows, subset_rows
+
+__all__ = ["fill_cache"]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of the data to describe: a sequence of a folder, or a subset (no sequence)."""
+
+    descriptor: str
+    cache: Path
+    data: Path
+    sequence: str | None
+
+
+def fill_cache(
+    cache: DescriptorCache,
+    descriptors: Iterable[Descriptor],
+    data: Path,
+    sequences: Sequence[str | None],
+    workers: Workers,
+    progress: Progress | None = None,
+) -> None:
+    """Have parts of the data described into a cache that all workers see.
+
+    Descriptors travel by their names; those that have none are left to whoever needs them.
+
+    Parameters
+    ----------
+    cache
+        Where descriptors are put.
+    descriptors
+        All that are evaluated; what several are based on is described once.
+    data
+        Folder of sequences, or a subset.
+    sequences
+        Those to describe; None in it: the subset.
+    workers
+        An executor or a Dask client.
+    progress
+        Told of every part.
+    """
+    tell = progress or nobody
+    names = dict.fromkeys(name for one in descriptors if (name := _name(one)) is not None)
+    place, source = cache.folder.absolute(), data.absolute()
+    pieces = [_Piece(name, place, source, part) for part in sequences for name in names]
+    for done, _ in enumerate(in_order(_fill, pieces, workers), 1):
+        tell("describing", done, len(pieces))
+
+
+def _name(descriptor: Descriptor) -> str | None:
+    """The name of what is kept on disk of a descriptor, if it can be had by a name."""
+    base = base_of(descriptor)
+    if isinstance(base, CsvDescriptor):
+        return None
+    whole = base if base.whole is None else base.whole
+    try:
+        known = base_of(get_descriptor(whole.name))
+    except ValueError:
+        return None
+    same = isinstance(known, PatchDescriptor) and known.identity == whole.identity
+    return whole.name if same else None
+
+
+def _fill(piece: _Piece) -> None:
+    cache = DescriptorCache(piece.cache)
+    base = base_of(get_descriptor(piece.descriptor))
+    if piece.sequence is None:
+        subset_rows(cache, base, Subset(piece.data))
+    else:
+        sequence_rows(cache, base, HPatches(piece.data), piece.sequence)
