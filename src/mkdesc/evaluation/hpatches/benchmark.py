@@ -127,10 +127,11 @@ def run_hpatches(
     with open_run(output, config) as folder:
         cache = DescriptorCache(folder, progress)
         if workers is not None:
-            learned = any(isinstance(entry.descriptor, LearnedDescriptor) for entry in entries)
-            sequences = (*chosen.test, *(chosen.train if learned and train_on is None else ()))
-            contenders = [entry.descriptor for entry in entries]
-            fill_cache(cache, contenders, dataset.root, sequences, workers, progress)
+            every = [entry.descriptor for entry in entries]
+            fill_cache(cache, every, dataset.root, chosen.test, workers, progress)
+            learned = [one for one in every if isinstance(one, LearnedDescriptor)]
+            if train_on is None:
+                fill_cache(cache, learned, dataset.root, chosen.train, workers, progress)
         runner = TaskRunner(dataset, chosen, tasks, tasks_dir, seed, progress)
         found: dict[str, dict[str, TaskResult]] = {}
         dims: dict[str, int] = {}
