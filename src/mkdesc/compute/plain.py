@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import in_order, one_thread_each
+from mkdesc._support.threads import one_thread_each
+from mkdesc._support.work import in_order
 from mkdesc.compute.terms import Quantity, Terms, make_terms
 from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
@@ -40,8 +41,7 @@ def describe(
     terms, combination = _terms(parametrization, size)
     functions = terms.functions.reshape(len(terms.functions), -1).T
 
-    def run(index: int) -> NDArray[np.float32]:
-        start = index * BLOCK
+    def run(start: int) -> NDArray[np.float32]:
         block, scale = plain_block(patches[start : start + BLOCK], first + start)
         check_finite(block, first + start)
         values = pixel_values(block, preparation, scale, parametrization.own)
@@ -56,9 +56,8 @@ def describe(
         single = _unit(raw).astype(np.float32)
         return single if head is None else head.apply(single)
 
-    blocks = -(-len(patches) // BLOCK)
     with one_thread_each():
-        done = list(in_order(run, blocks, n_threads))
+        done = list(in_order(run, range(0, len(patches), BLOCK), n_threads))
     dims = parametrization.dims if head is None else head.dims_out
     return np.concatenate(done) if done else np.empty((0, dims), np.float32)
 
