@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, nobody
-from mkdesc._support.threads import in_order
+from mkdesc._support.work import in_order
 from mkdesc.features.agreement import (
     Pair,
     Request,
@@ -206,7 +206,7 @@ def _both_ways(
         more = FINE * most
         return _side_by_side(images, matrix, known, features, more, warped=warped, fine=True)[0]
 
-    firsts, seconds = zip(found.seen, *in_order(one, 2, threads), strict=True)
+    firsts, seconds = zip(found.seen, *in_order(one, range(2), threads), strict=True)
     return found._replace(seen=(join(list(firsts)), join(list(seconds))))
 
 
