@@ -243,12 +243,15 @@ def test_learn_as_another_model_was_learned(tmp_path, rng):
     assert mine.learned_from["side"] == photo.learned_from["side"] == 24
     assert mine.side == photo.side == 20
     assert mine.dims == 16  # what is given counts
+    assert mine.learned_from["keypoints"] == 40
     done = run("learn", "photos", tmp_path, "-o", out, "--like", "photo", *few, "--side", "16")
     assert done.returncode == 0, done.stderr
     assert read_card(out).side == read_card(out).learned_from["side"] == 16
-    done = run("learn", "photos", tmp_path, "-o", out, "--like", "photo", *few, "--use-side", "18")
+    few = ["--dims", "16", "--use-side", "18"]
+    done = run("learn", "photos", tmp_path, "-o", out, "--like", "photo", *few)
     assert done.returncode == 0, done.stderr
     assert (read_card(out).side, read_card(out).learned_from["side"]) == (18, 24)
+    assert read_card(out).learned_from["keypoints"] == 1000
 
 
 def test_only_models_of_photographs_can_be_followed(tmp_path, labelled):

@@ -200,6 +200,7 @@ def _photos(
         "patch_size": patch_size,
         "side": side,
         "use_side": side if use_side is None and not _is_default(context, "side") else use_side,
+        "keypoints": keypoints,
         "views": views,
         "head": head,
         "hidden": hidden,
@@ -213,7 +214,7 @@ def _photos(
         chosen |= {name: known[name] for name in known if _is_default(context, name)}
     recipe = Recipe(
         views=tuple(chosen["views"].split()),
-        keypoints_per_photo=keypoints,
+        keypoints_per_photo=chosen["keypoints"],
         patch_size=chosen["patch_size"],
         side=chosen["side"],
     )
@@ -270,6 +271,7 @@ def _settings(model: str) -> dict[str, Any]:
         "patch_size": card.patch_size,
         "side": learned["side"],
         "use_side": card.side,
+        "keypoints": learned.get("keypoints", 400),  # cards did not say it, when it was always 400
         "views": learned["views"],
     }
 

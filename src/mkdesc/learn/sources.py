@@ -326,6 +326,7 @@ def learn_photos(
     return learned.with_source(
         "plain photographs",
         photographs=len(files),
+        keypoints=recipe.keypoints_per_photo,
         views=" ".join(map(str, recipe.views)),
         side=recipe.side,
         seed=seed,
