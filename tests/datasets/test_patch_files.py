@@ -107,7 +107,7 @@ def test_bad_npz_files_are_refused_by_name(tmp_path, patches):
     for name, message in {
         "text": "not a zip file",
         "two": "expected an array named 'patches', found a, b",
-        "objects": "patches: expected uint8",
+        "objects": "pickled objects are never loaded",
         "fortran": "Fortran order",
     }.items():
         with pytest.raises(ValueError, match=rf"{name}\.npz: .*{message}"):
@@ -168,3 +168,20 @@ def test_damaged_archives_are_refused(tmp_path, patches):
     (tmp_path / "a.npz").write_bytes(data)
     with pytest.raises(ValueError, match=r"a\.npz: "):
         read(tmp_path / "a.npz")
+
+
+def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path):
+    """And not the end of the process, as it would be for a mapped file."""
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((40_000, 16, 16), np.uint8))
+    blocks = open_patches(path).blocks()
+    next(blocks)
+    with path.open("r+b") as file:
+        file.truncate(100_000)
+    with pytest.raises(ValueError, match=r"a\.npy: the array ends early, at patch"):
+        list(blocks)
+
+
+def test_arrays_in_the_order_of_fortran(tmp_path, patches):
+    np.save(tmp_path / "a.npy", np.asfortranarray(patches))
+    np.testing.assert_array_equal(read(tmp_path / "a.npy"), patches)

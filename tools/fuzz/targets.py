@@ -70,7 +70,9 @@ def _picture(height: int = 60, width: int = 80) -> NDArray[np.uint8]:
     import cv2
 
     noise = cv2.GaussianBlur(_rng().random((height, width)), (0, 0), 2)
-    scaled: NDArray[np.uint8] = cv2.normalize(noise, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
+    scaled: NDArray[np.uint8] = cv2.normalize(noise, None, 0, 255, cv2.NORM_MINMAX).astype(
+        np.uint8
+    )
     return scaled
 
 
@@ -78,7 +80,11 @@ def _encoded(suffix: str, colour: bool = False, *options: int) -> bytes:
     import cv2
 
     picture = _picture()
-    image = np.dstack([picture, picture.T.reshape(picture.shape), 255 - picture]) if colour else picture
+    image = (
+        np.dstack([picture, picture.T.reshape(picture.shape), 255 - picture])
+        if colour
+        else picture
+    )
     data: bytes = cv2.imencode(suffix, image, list(options))[1].tobytes()
     return data
 

@@ -28,7 +28,9 @@ def damaged(target: Target, seed: int, case: int, folder: Path) -> tuple[str, by
     """Which file of a target is damaged in a case, and its bytes then."""
     random = Random(f"{seed} {target.name} {case}")
     name = random.choice(target.victims)
-    return name, target.damage(name, (folder / name).read_bytes(), lambda data: mutate(data, random))
+    return name, target.damage(
+        name, (folder / name).read_bytes(), lambda data: mutate(data, random)
+    )
 
 
 def work(seed: int) -> None:

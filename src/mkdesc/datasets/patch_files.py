@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -13,20 +12,15 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.npy import BROKEN, ArrayHeader, read_array_header, reason_of
 from mkdesc.datasets.phototourism.layout import PATCH_SIZE, count_patches, read_sheets
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.patches import as_patches
 
-__all__ = ["BROKEN", "PatchSource", "open_patches"]
+__all__ = ["PatchSource", "open_patches"]
 
 #: Patches that are read at a time, at most, and their bytes.
 BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
-
-#: What numpy, zipfile and zlib raise for files that are broken in one way or another.
-BROKEN = (
-    ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, MemoryError, RuntimeError,
-    AttributeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 
 Block = NDArray[Any]
 
@@ -102,26 +96,16 @@ def _from_array(array: NDArray[Any], path: Path) -> PatchSource:
 
 def _open_npy(path: Path) -> PatchSource:
     try:
-        with np.errstate(over="ignore"):  # absurd shapes are refused right after
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        return _from_array(array, path)
+        with path.open("rb") as stream:
+            header = read_array_header(stream)
+            left = path.stat().st_size - stream.tell()
+        if left < header.nbytes:
+            raise ValueError(f"truncated, {left} bytes for an array of {header.nbytes}")
+        if header.fortran:  # its patches are all over the file
+            return _from_array(np.load(path, allow_pickle=False), path)
+        return _streamed(path, header, lambda: path.open("rb"))
     except BROKEN as error:
-        raise ValueError(f"{path}: {_reason(error, path)}") from None
-
-
-def _reason(error: Exception, path: Path) -> str:
-    """What numpy says, in one line and without the path twice."""
-    text = str(error).removeprefix(f"{path}: ")
-    if "pickle" in text.lower():
-        return "not a plain numpy array (pickled objects are never loaded)"
-    return " ".join(text.split()) or "not a numpy array"
-
-
-def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and type, as the header of a .npy stream says."""
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0
-    return (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream)
+        raise ValueError(f"{path}: {reason_of(error, path)}") from None
 
 
 def _open_npz(path: Path) -> PatchSource:
@@ -134,30 +118,44 @@ def _open_npz(path: Path) -> PatchSource:
                 found = ", ".join(name.removesuffix(".npy") for name in names) or "nothing"
                 raise ValueError(f"expected an array named 'patches', found {found}")
             with archive.open(names[0]) as stream:
-                shape, fortran, dtype = _header(stream)
-        # A stand-in of the same shape and type that takes no memory, for the checks.
-        checked = as_patches(np.broadcast_to(np.zeros((), dtype), shape))
-        if fortran:
+                header = read_array_header(stream)
+        if header.fortran:
             raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
+        return _streamed(path, header, lambda: _open_member(path, names[0]))
     except BROKEN as error:
-        raise ValueError(f"{path}: {_reason(error, path)}") from None
+        raise ValueError(f"{path}: {reason_of(error, path)}") from None
+
+
+@contextmanager
+def _open_member(path: Path, name: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive, archive.open(name) as stream:
+        yield stream
+
+
+def _streamed(
+    path: Path, header: ArrayHeader, opened: Callable[[], AbstractContextManager[IO[bytes]]]
+) -> PatchSource:
+    """The patches of an array in C order that are read one block after another."""
+    # A stand-in of the same shape and type that takes no memory, for the checks.
+    checked = as_patches(np.broadcast_to(np.zeros((), header.dtype), header.shape))
     count, size = checked.shape[:2]
-    length = _block_length(size, dtype)
+    length = _block_length(size, header.dtype)
+    bytes_each = size * size * header.dtype.itemsize
 
     def blocks() -> Iterator[Block]:
-        with zipfile.ZipFile(path) as archive, archive.open(names[0]) as stream:
-            _header(stream)
+        with opened() as stream:
+            read_array_header(stream)
             for first in range(0, count, length):
                 n = min(length, count - first)
                 try:
-                    data = stream.read(n * size * size * dtype.itemsize)
+                    data = stream.read(n * bytes_each)
                 except BROKEN as error:
-                    raise ValueError(f"{path}: {_reason(error, path)}") from None
-                if len(data) < n * size * size * dtype.itemsize:
+                    raise ValueError(f"{path}: {reason_of(error, path)}") from None
+                if len(data) < n * bytes_each:
                     raise ValueError(f"{path}: the array ends early, at patch {first}")
-                yield np.frombuffer(data, dtype).reshape(n, size, size)
+                yield np.frombuffer(data, header.dtype).reshape(n, size, size)
 
-    return PatchSource(count, size, dtype, blocks)
+    return PatchSource(count, size, header.dtype, blocks)
 
 
 def _open_sheets(path: Path) -> PatchSource:

@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.installed import versions
+from mkdesc._support.text import shorten
 from mkdesc.evaluation.report.plots import Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
@@ -105,7 +106,7 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -
         if old != new:
             if isinstance(old, dict) and isinstance(new, dict):
                 return _difference(old, new, f"{path}{key}, ")
-            was, now = ("nothing" if one is None else repr(one) for one in (old, new))
+            was, now = ("nothing" if one is None else shorten(repr(one)) for one in (old, new))
             return f"this run was made with other settings ({path}{key}: {was}, now {now})"
     return "this run was made with other settings"
 
@@ -136,10 +137,7 @@ def read_run(folder: str | Path) -> tuple[dict[str, Any], Results]:
 def _read(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise ValueError(f"{file}: no such file; expected the folder of a finished run")
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file}: not JSON ({error})") from None
+    values = read_json(file)
     if not isinstance(values, dict):
         raise ValueError(f"{file}: expected a JSON object")
     return values
