@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.explorer import server, uploads
+from mkdesc.explorer import connections, server, uploads
 from mkdesc.explorer.server import create_app, is_loopback, open_socket
 from mkdesc.heads.head import L2, Affine, Head, Relu
 from mkdesc.heads.whitening import linear_head
@@ -217,6 +217,47 @@ def test_unfinished_uploads_are_closed(serve, monkeypatch):
             answer = b"".join(iter(lambda: connection.recv(4096), b""))  # until it is closed
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert answer.endswith(b"too slow: expected the whole file within 0.2 s\n")
+
+
+def half_request(place):
+    connection = socket.create_connection((place.hostname, place.port), 10)
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    return connection
+
+
+def test_half_requests_are_closed(serve, monkeypatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    with serve(create_app()) as address:
+        place = urlsplit(address)
+        with half_request(place) as connection, suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+        with socket.create_connection((place.hostname, place.port), 10) as connection:
+            connection.sendall(f"GET / HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"GET / HTTP")  # the half of a second one
+            with suppress(ConnectionResetError):
+                while connection.recv(65536):
+                    pass
+
+
+def test_slow_clients_keep_nobody_out(serve, monkeypatch):
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 20)
+    with serve(create_app()) as address, ExitStack() as stack:
+        place = urlsplit(address)
+        for _ in range(64):
+            stack.enter_context(half_request(place))
+        answers = [Client(address).get("/style.css").status for _ in range(5)]
+    assert answers == [200] * 5
+
+
+def test_uploads_share_the_memory(serve, monkeypatch):
+    monkeypatch.setattr(server, "MOST_BYTES", 100_000)
+    with serve(create_app()) as address:
+        client = Client(address)
+        answer = client.post("/api/image", content=b"BM" + bytes(200_000))
+        assert (answer.status, answer.text) == (503, "too many uploads at a time: try again\n")
+        for _ in range(3):  # what was refused is not counted any more
+            assert client.post("/api/image", content=b"BM" + bytes(60_000)).status == 400
 
 
 def test_two_uploads_are_decoded_at_a_time(serve, monkeypatch):

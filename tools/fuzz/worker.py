@@ -84,7 +84,8 @@ def _try(target: Target, seed: int, case: int, folder: Path) -> dict[str, Any]:
         text = str(error)
         outcome = "refused"
         if "\n" in text or len(text) > LONGEST:
-            why = f"a message of {text.count(chr(10)) + 1} lines, {len(text)} characters: {text[:200]}"
+            lines = text.count("\n") + 1
+            why = f"a message of {lines} lines, {len(text)} characters: {text[:200]!r}"
         elif target.named and name not in text and str(folder) not in text:
             why = f"the message does not name the file: {text}"
     except BaseException as error:

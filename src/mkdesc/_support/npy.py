@@ -79,8 +79,8 @@ def read_archive(path: str | os.PathLike[str], names: tuple[str, ...]) -> list[N
                 if header.nbytes != left:
                     raise ValueError(f"{name}: {left} bytes for an array of {header.nbytes}")
                 data = stream.read()  # to the end: the checksum is looked at there
-            order = "F" if header.fortran else "C"
-            array = np.frombuffer(data, header.dtype).reshape(header.shape, order=order)
+            flat = np.frombuffer(data, header.dtype)
+            array = flat.reshape(header.shape, order="F" if header.fortran else "C")
             arrays.append(array.copy(order="K"))  # one that can be written to
     return arrays
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from mkdesc.cli.options import Device
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console, told
+from mkdesc.cli.progress import console, resumable, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
@@ -55,6 +56,11 @@ def split_list(values: list[str] | None) -> list[str] | None:
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
+def _interruptible(output: Path | None) -> AbstractContextManager[None]:
+    """What has been computed waits in the folder of the run, if there is one."""
+    return nullcontext() if output is None else resumable()
+
+
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
     if output is None:
@@ -82,7 +88,7 @@ def _phototourism(
     output: Output = None,
 ) -> None:
     """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
-    with told("items", "reading") as tell:
+    with _interruptible(output), told("items", "reading") as tell:
         results = run_phototourism(
             root, split_list(descriptors), split_list(subsets), protocol, public_code, output, tell
         )
@@ -117,7 +123,7 @@ def _hpatches(
     output: Output = None,
 ) -> None:
     """Verification, matching and retrieval, in all and by level of noise."""
-    with told("items", "reading") as tell:
+    with _interruptible(output), told("items", "reading") as tell:
         results = run_hpatches(
             root,
             split_list(descriptors),

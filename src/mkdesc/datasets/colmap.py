@@ -119,11 +119,15 @@ def read_observations(model: str | Path) -> dict[str, Observations]:
         As for :func:`read_model`.
     """
     found = {}
-    for image in sorted(read_model(model).images.values(), key=lambda image: str(image.name)):
+    try:
+        images = {str(image.name): image for image in read_model(model).images.values()}
+    except UnicodeDecodeError:
+        raise ValueError(f"{model}: names of images that are not UTF-8") from None
+    for name, image in sorted(images.items()):
         seen = [point for point in image.points2D if point.has_point3D()]
         xy = np.array([point.xy for point in seen], np.float64).reshape(-1, 2)
         points = np.array([point.point3D_id for point in seen], np.int64)
-        found[str(image.name)] = Observations(from_colmap_pixels(xy), points)
+        found[name] = Observations(from_colmap_pixels(xy), points)
     if not any(len(one.points) for one in found.values()):
         raise ValueError(f"{model}: no image of this model sees any 3-D point")
     return found
