@@ -133,6 +133,14 @@ def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_p
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_journals_of_killed_databases_are_removed(tmp_path):
+    for name in (".out.db.01234567.partial", ".out.db.01234567.partial-journal"):
+        (tmp_path / name).write_text("half")
+    with atomic_path(tmp_path / "out.db"):
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == ["out.db"]
+
+
 def test_names_of_others_that_look_alike_stay(tmp_path):
     others = [
         tmp_path / name for name in (".out.txt.partial", ".out.0123.partial", ".out.12345678")

@@ -185,3 +185,16 @@ def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path):
 def test_arrays_in_the_order_of_fortran(tmp_path, patches):
     np.save(tmp_path / "a.npy", np.asfortranarray(patches))
     np.testing.assert_array_equal(read(tmp_path / "a.npy"), patches)
+
+
+def test_headers_as_python_2_wrote_them(tmp_path):
+    (tmp_path / "a.npy").write_bytes(header("(2L, 16L, 16L)") + bytes(2 * 16 * 16))
+    assert read(tmp_path / "a.npy").shape == (2, 16, 16)
+
+
+def test_claims_take_no_memory(tmp_path):
+    large = header("(9999999999, 16, 16)").replace(b"'|u1'", b"'>f8'")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("patches.npy", large)
+    with pytest.raises(ValueError, match=r"a\.npz: the array ends early"):
+        read(tmp_path / "a.npz")

@@ -115,6 +115,15 @@ def test_interrupted_at_the_end(photos, output, monkeypatch, moment):
 
 
 @pytest.mark.parametrize("output", FILES, indirect=True)
+def test_what_was_killed_at_once_begins_again(photos, output):
+    parts = output.with_name(f"{output.name}.parts")
+    parts.mkdir()
+    (parts / ".features.json.01234567.partial").write_text("{")
+    assert extract_to([photos], output, SETTINGS) == (NAMES, [], {})
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
 def test_parts_of_other_settings_are_kept(photos, output):
     other = Settings(max_keypoints=5, model="compact")
     parts = output.with_name(f"{output.name}.parts")

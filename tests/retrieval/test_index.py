@@ -123,6 +123,20 @@ def test_interrupted_work_goes_on(places, tmp_path, monkeypatch, step):
     assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(places))}
 
 
+def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
+    index = tmp_path / "index"
+    (index / ".shard-000001.01234567.partial").mkdir(parents=True)
+    for name in ("words-000000.npy", ".index.json.01234567.partial"):
+        (index / name).write_text("half")
+    mkdesc.Index.update(places, index, FEW)
+    mkdesc.Index.update(places, tmp_path / "other", FEW)
+    listed = [
+        {path.relative_to(folder) for path in folder.rglob("*")}
+        for folder in (index, tmp_path / "other")
+    ]
+    assert listed[0] == listed[1]
+
+
 def test_images_that_change_while_work_is_interrupted(places, tmp_path):
     def stop(what, done, total):
         if done == 9:

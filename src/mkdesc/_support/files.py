@@ -214,6 +214,8 @@ def _remove_orphans(target: Path) -> None:
                     shutil.rmtree(orphan, ignore_errors=True)
                 else:
                     orphan.unlink()
+                    for journal in target.parent.glob(f"{name}-*"):  # of a database
+                        journal.unlink()
         except OSError:  # not ours to remove
             pass
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import tokenize
+import warnings
 import zipfile
 import zlib
 from typing import IO, Any, NamedTuple
@@ -49,9 +50,11 @@ def read_array_header(stream: IO[bytes]) -> ArrayHeader:
     """
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0
-    header = ArrayHeader(
-        *(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream)
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # headers of Python 2 are as good as others
+        header = ArrayHeader(
+            *(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream)
+        )
     if header.dtype.hasobject:
         raise ValueError("not a plain numpy array (pickled objects are never loaded)")
     if any(isinstance(side, bool) or side < 0 for side in header.shape):

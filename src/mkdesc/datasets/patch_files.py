@@ -137,7 +137,8 @@ def _streamed(
 ) -> PatchSource:
     """The patches of an array in C order that are read one block after another."""
     # A stand-in of the same shape and type that takes no memory, for the checks.
-    checked = as_patches(np.broadcast_to(np.zeros((), header.dtype), header.shape))
+    native = header.dtype.newbyteorder("=")
+    checked = as_patches(np.broadcast_to(np.zeros((), native), header.shape))
     count, size = checked.shape[:2]
     length = _block_length(size, header.dtype)
     bytes_each = size * size * header.dtype.itemsize

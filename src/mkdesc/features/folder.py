@@ -298,7 +298,7 @@ def refuse_foreign(folder: Path, settings: str) -> None:
     """Refuse a folder that has files but does not say that they are features so made."""
     if (folder / SETTINGS).is_file():
         check_settings(folder, read_text(folder / SETTINGS), settings)
-    elif folder.is_dir() and any(folder.iterdir()):
+    elif folder.is_dir() and any(not file.name.startswith(".") for file in folder.iterdir()):
         raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
 
 

@@ -26,6 +26,7 @@ from mkdesc.retrieval.collecting import STRONGEST, learn_from, signatures_of
 from mkdesc.retrieval.manifest import (
     FEATURES,
     INDEX,
+    OWN,
     Manifest,
     read_manifest,
     remove_others,
@@ -129,8 +130,10 @@ def _known(path: Path) -> Manifest | None:
     """The index that is there; ValueError if something else is."""
     if (path / INDEX).exists():
         return read_manifest(path)
-    others = path.is_dir() and {file.name for file in path.iterdir()} - {FEATURES}
-    if others or (path.exists() and not path.is_dir()):
+    known = (*OWN, INDEX, FEATURES)  # of an index whose making was interrupted, hidden ones too
+    if path.exists() and not (
+        path.is_dir() and all(file.name.lstrip(".").startswith(known) for file in path.iterdir())
+    ):
         raise ValueError(f"{path}: expected an index, or a new or empty folder")
     return None
 

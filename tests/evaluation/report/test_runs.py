@@ -255,3 +255,11 @@ def test_real_subsets_give_a_full_table(shared):
     assert column(table, "mkd-cartesian-raw+lw", "mean") < column(
         table, "mkd-cartesian-raw", "mean"
     )
+
+
+def test_a_run_that_was_killed_at_once_begins_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.json.01234567.partial").write_text("{")
+    with open_run(tmp_path / "run", {"seed": 1}) as cache:
+        assert cache.is_dir()
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {"config.json", "cache"}

@@ -87,10 +87,10 @@ def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path
     file = run / "config.json"
     plain = json.loads(json.dumps(config))
     if file.exists():
-        known = _read(file).get("config", {})
+        known = _config(file)
         if known != plain:
             raise ValueError(f"{run}: {_difference(known, plain)}; give another folder for this")
-    elif run.exists() and (not run.is_dir() or any(run.iterdir())):
+    elif run.exists() and (not run.is_dir() or any(map(_is_seen, run.iterdir()))):
         raise ValueError(f"{run}: expected a new folder or one of an earlier run")
     else:
         run.mkdir(parents=True, exist_ok=True)
@@ -126,12 +126,24 @@ def save_results(folder: str | Path, results: Results) -> list[str]:
 def read_run(folder: str | Path) -> tuple[dict[str, Any], Results]:
     """The configuration and the results of a run that is finished."""
     run = Path(folder)
-    config = _read(run / "config.json").get("config", {})
+    config = _config(run / "config.json")
     values = _read(run / "results.json")
     try:
         return config, Results.from_dict(values)
     except (KeyError, TypeError):
         raise ValueError(f"{run / 'results.json'}: not the results of a run") from None
+
+
+def _is_seen(path: Path) -> bool:
+    """Whether a file is not hidden, as those are that a killed process left half written."""
+    return not path.name.startswith(".")
+
+
+def _config(file: Path) -> dict[str, Any]:
+    config = _read(file).get("config", {})
+    if not isinstance(config, dict):
+        raise ValueError(f"{file}: not the configuration of a run")
+    return config
 
 
 def _read(file: Path) -> dict[str, Any]:

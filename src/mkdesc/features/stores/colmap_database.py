@@ -85,10 +85,13 @@ def stored_names(path: Path, settings: str) -> set[str]:
                 raise Damaged(f"{path}: damaged ({shorten(state)})")
             found = base.execute("SELECT settings FROM mkdesc").fetchone()
             names = {name for (name,) in base.execute("SELECT name FROM images")}
-    except sqlite3.OperationalError as error:  # it is whole, but has no such tables
-        raise ValueError(f"{path}: not a COLMAP database written by mkdesc ({error})") from None
-    except sqlite3.DatabaseError as error:
-        raise Damaged(f"{path}: damaged ({error})") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        reason = shorten(str(error))
+        if reason.startswith("no such table"):  # it is whole, but somebody else's
+            raise ValueError(
+                f"{path}: not a COLMAP database written by mkdesc ({reason})"
+            ) from None
+        raise Damaged(f"{path}: damaged ({reason})") from None
     check_settings(path, found[0] if found else "", settings)
     return names
 
