@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test bench models nets clean
+.PHONY: demo test bench fuzz kill models nets clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -23,6 +23,12 @@ test: .venv/installed-test ## lint, types, tests and doctests
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
+
+fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some half an hour
+	$(BIN)/python tools/fuzz
+
+kill: .venv/installed-test ## commands that are killed and run again: 209 times, some ten minutes
+	$(BIN)/python tools/kill
 
 # The bundled models, learned again from a folder of photographs.
 PHOTOS ?= ../shared/data/photos

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -425,6 +426,25 @@ def _read_runs(folder: Path) -> None:
             raise
 
 
+def _cached(folder: Path) -> Any:
+    from mkdesc import Statistics
+    from mkdesc.evaluation.cache import DescriptorCache
+    from mkdesc.evaluation.contenders import PatchDescriptor
+
+    mean = PatchDescriptor("mean", lambda patches: patches.mean(axis=(1, 2))[:, None])
+    cache = DescriptorCache(folder)
+    cache.statistics(mean, "dots", lambda _: Statistics(1).update(np.ones((4, 1))))
+    return cache.rows(mean, "dots", 2, lambda: iter([np.ones((2, 8, 8), np.uint8)]))
+
+
+def _read_cached(folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*made again")
+        rows = _cached(folder)
+    if rows.shape != (2, 1):
+        raise RuntimeError(f"descriptors {rows.shape}")
+
+
 def _report(folder: Path) -> None:
     (folder / "report.json").write_text(json.dumps({"mkdesc": "0.1.0", "settings": {"seed": 1}}))
 
@@ -540,6 +560,7 @@ _ALL = (
     Target("hdf5", _features("out.h5"), ("out.h5",), _read_hdf5, share=0.05),
     Target("databases", _features("out.db"), ("out.db",), _read_database),
     Target("runs", _run, ("one/config.json", "one/results.json"), _read_runs),
+    Target("cache", _cached, ("mean/dots.npy", "mean/dots.statistics.safetensors"), _read_cached),
     Target("reports", _report, ("report.json",), _read_report),
     Target("pairs", _pairs, ("pairs.txt",), _read_pairs),
     Target("kernels", _kernels, ("0", "1", "2"), _read_kernels, named=False),

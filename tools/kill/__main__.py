@@ -1,9 +1,9 @@
 """Commands that are killed and run again: ``python tools/kill`` (or ``make kill``).
 
 Every command that writes is run undisturbed once; then again and again in an empty folder, killed
-(SIGKILL) at a random moment or at a random change of its folder, and run once more. What is there
-then must be what the undisturbed run left: the same names, the same bytes (of databases the same
-rows), nothing more.
+(SIGKILL) at a random moment or at a random change of its folder, and run once more; the last time
+it finds no room on the disk instead, and must say so in one line. What is there then must be what
+the undisturbed run left: the same names, the same bytes (of databases the same rows), no more.
 
 Commands run in forks of this process, which has imported everything: what is killed is their work.
 """
@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import importlib
 import os
+import resource
 import shutil
 import signal
 import sqlite3
@@ -26,7 +27,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from inputs import COMMANDS, EARLIER, make_inputs
+from inputs import COMMANDS, earlier, make_inputs
 
 #: Seconds between two looks at the folder, and after which a command hangs.
 LOOK, PATIENCE = 0.001, 120.0
@@ -42,8 +43,8 @@ class Run(NamedTuple):
     changes: int
 
 
-def start(command: str, folder: Path) -> int:
-    """Run a command in a folder by a fork; its process id."""
+def start(command: str, folder: Path, room: int) -> int:
+    """Run a command in a folder by a fork, with files of so many bytes at most; its id."""
     child = os.fork()
     if child:
         return child
@@ -53,6 +54,7 @@ def start(command: str, folder: Path) -> int:
         log = os.open(folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
         sys.argv = ["mkdesc", *command.split()]
         from mkdesc.cli import main
 
@@ -63,9 +65,15 @@ def start(command: str, folder: Path) -> int:
         os._exit(1)
 
 
-def run(command: str, folder: Path, after: float = 1e9, change: int = 10**9) -> Run:
+def run(
+    command: str,
+    folder: Path,
+    after: float = 1e9,
+    change: int = 10**9,
+    room: int = resource.RLIM_INFINITY,
+) -> Run:
     """Run a command; kill it after so many seconds, or at this change of its folder."""
-    child, begin = start(command, folder), time.monotonic()
+    child, begin = start(command, folder, room), time.monotonic()
     seen: set[str] = set()
     changes = 0
     while True:
@@ -133,33 +141,40 @@ def compare(expected: dict[str, str], found: dict[str, str]) -> list[str]:
 
 
 def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> int:
-    """Kill a command some times; how often it did not come back as it was."""
-    command = COMMANDS[name].format(data=data)
+    """Disturb a command some times; how often it did not come back as it was."""
+    command, log = COMMANDS[name].format(data=data), folder.with_suffix(".log")
     with emptied(folder):
         run(command, folder)  # compiles what is not compiled yet
     with emptied(folder):
         whole = run(command, folder)
         expected = contents(folder)
+        largest = max(path.stat().st_size for path in walk(folder) if path.is_file())
     if whole.code:
-        print(f"FAILED {name}: {folder.with_suffix('.log').read_text()[-500:]}")
+        print(f"FAILED {name}: {log.read_text()[-500:]}")
         return 1
     random, failed, hit = Random(f"{seed} {name}"), 0, 0
-    for number in range(kills):
+    for number in range(kills + 1):
+        problems = []
         with emptied(folder):
-            if number % 2:
-                killed = run(command, folder, after=random.uniform(0, whole.seconds))
+            if number == kills:  # at last no room on the disk
+                first = run(command, folder, room=random.randrange(largest))
+                last = log.read_text().strip().splitlines()[-1]
+                if first.code != 2 or not last.startswith("error: "):
+                    problems.append(f"without room it ended with {first.code}: {last}")
+            elif number % 2:
+                first = run(command, folder, after=random.uniform(0, whole.seconds))
             else:
-                killed = run(command, folder, change=random.randint(1, max(1, whole.changes)))
-            hit += killed.code == -signal.SIGKILL
+                first = run(command, folder, change=random.randint(1, max(1, whole.changes)))
+            hit += first.code == -signal.SIGKILL
             done = contents(folder) == expected  # some then refuse to write once more
             again = run(command, folder)
-            problems = compare(expected, contents(folder))
+            problems += compare(expected, contents(folder))
         if again.code and not done:
-            problems.append(f"exit {again.code}: {folder.with_suffix('.log').read_text()[-300:]}")
+            problems.append(f"exit {again.code}: {log.read_text()[-300:]}")
         failed += bool(problems)
         if problems:
-            moment = f"{killed.seconds:.3f} s, change {killed.changes}"
-            print(f"FAILED {name}, kill {number} ({moment}): {'; '.join(problems)}", flush=True)
+            moment = f"{first.seconds:.3f} s, change {first.changes}"
+            print(f"FAILED {name}, {number} ({moment}): {'; '.join(problems)}", flush=True)
     print(f"{name:<16}{kills:>5} kills ({hit} before the end), {failed} failures", flush=True)
     return failed
 
@@ -180,10 +195,10 @@ def main() -> None:
         tempfile.tempdir = None
         data, folder = place / "data", place / "run"
         make_inputs(data)
-        for command in EARLIER:
+        chosen = options.command or list(COMMANDS)
+        for command in earlier(chosen):
             with emptied(folder):
                 assert run(command.format(data=data), folder).code == 0, command
-        chosen = options.command or list(COMMANDS)
         failed = sum(try_command(one, options.kills, options.seed, data, folder) for one in chosen)
     print(f"{options.kills * len(chosen)} kills of {len(chosen)} commands, {failed} failures")
     sys.exit(min(1, failed))

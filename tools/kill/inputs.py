@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COMMANDS", "EARLIER", "make_inputs"]
+__all__ = ["COMMANDS", "earlier", "make_inputs"]
 
 #: Commands by name, run in an empty folder. ``{data}`` is the folder of inputs.
 COMMANDS = {
@@ -31,13 +32,24 @@ COMMANDS = {
     "export-page": "explore --export page.html",
     "figures": "figures -o figures --formats png",
 }
-#: What inputs are made by.
-EARLIER = (
-    COMMANDS["index"].replace("-o ", "-o {data}/"),
-    COMMANDS["make-hpatches"].replace("-o ", "-o {data}/"),
-    COMMANDS["evaluate"].replace("-o run", "-o {data}/run1"),
-    COMMANDS["evaluate"].replace("-o run -d mkd-raw", "-o {data}/run2 -d compact"),
-)
+#: Inputs that commands make, in the order in which they are needed.
+_EARLIER = {
+    "index": COMMANDS["index"].replace("-o ", "-o {data}/"),
+    "strips": COMMANDS["make-hpatches"].replace("-o ", "-o {data}/"),
+    "run1": COMMANDS["evaluate"].replace("-o run", "-o {data}/run1"),
+    "run2": COMMANDS["evaluate"].replace("-o run -d mkd-raw", "-o {data}/run2 -d compact"),
+}
+
+
+def earlier(names: Iterable[str]) -> list[str]:
+    """Commands that make what others need."""
+    found: dict[str, str] = {}
+    wanted = [COMMANDS[name] for name in names]
+    for name, command in reversed(_EARLIER.items()):
+        if any(f"{{data}}/{name}" in one for one in wanted):
+            found[name] = command
+            wanted.append(command)
+    return list(reversed(found.values()))
 
 
 def _noise(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint8]:
