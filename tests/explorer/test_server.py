@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from random import Random
 from urllib.parse import urlsplit
 
 import cv2
@@ -248,6 +249,44 @@ def test_slow_clients_keep_nobody_out(serve, monkeypatch):
             stack.enter_context(half_request(place))
         answers = [Client(address).get("/style.css").status for _ in range(5)]
     assert answers == [200] * 5
+
+
+def nonsense(place, number):
+    """One of a thousand: bytes that are no HTTP, or HTTP that asks for what there is not."""
+    random = Random(number)
+    lines = [
+        random.randbytes(random.randrange(1, 300)),
+        b"GET /" + random.randbytes(20).hex().encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /api/image HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/model HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n123",
+        b"GET / HTTP/9.9\r\n" + b"a: b\r\n" * 3000,
+        b"\r\n" * 100,
+    ]
+    with suppress(OSError), socket.create_connection((place.hostname, place.port), 30) as opened:
+        opened.settimeout(0.2)
+        opened.sendall(random.choice(lines))
+        opened.recv(100)
+
+
+def test_a_crowd_does_not_keep_anybody_out(serve, rng):
+    """A thousand requests of nonsense, 64 slow clients and 50 real ones at once."""
+    picture = png(rng.integers(0, 256, (30, 50), np.uint8))
+    asked = [("GET", "/"), ("GET", "/data.json"), ("GET", "/style.css"), ("POST", "/api/image")]
+    with serve(create_app()) as address, ExitStack() as stack:
+        place = urlsplit(address)
+        for _ in range(64):
+            stack.enter_context(half_request(place))
+        noisy, real = (stack.enter_context(ThreadPoolExecutor(n)) for n in (40, 10))
+        crowd = [noisy.submit(nonsense, place, number) for number in range(1000)]
+        answers = [
+            real.submit(
+                Client(address).request, method, path, picture if method == "POST" else None
+            )
+            for method, path in (asked * 13)[:50]
+        ]
+        assert [answer.result().status for answer in answers] == [200] * 50
+        for one in crowd:
+            one.result()
 
 
 def test_uploads_share_the_memory(serve, monkeypatch):
