@@ -1,15 +1,17 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test bench fuzz kill models nets clean
+.PHONY: demo test bench fuzz kill audit models nets clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-.venv/installed-%: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+# The versions that the checks are known to pass with; empty: the newest.
+CONSTRAINTS ?= constraints.txt
+.venv/installed-%: $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	$(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[$*]'
 	@touch $@
 
 demo: .venv/installed-images,plots ## describe and match a photograph and its warp
@@ -29,6 +31,10 @@ fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some 
 
 kill: .venv/installed-test ## commands that are killed and run again: 209 times, some ten minutes
 	$(BIN)/python tools/kill
+
+audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service on the internet
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip_audit --no-deps --disable-pip --requirement constraints.txt
 
 # The bundled models, learned again from a folder of photographs.
 PHOTOS ?= ../shared/data/photos
