@@ -150,6 +150,7 @@ def header(shape):
         header("(99999999999999999999999, 32, 32)"),
         header("(True, 32, 32)"),
         b"\x93NUMPY\x01\x00\x1e\x00{'descr': '|u1', 'fortran",
+        b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{'descr': '|u1', 'fortran_order': False",
     ],
 )
 def test_absurd_headers_are_refused(tmp_path, content):

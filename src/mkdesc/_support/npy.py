@@ -11,6 +11,7 @@ import tokenize
 import warnings
 import zipfile
 import zlib
+from io import BytesIO
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,10 @@ BROKEN = (
     ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, RuntimeError,
     AttributeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+
+
+#: Bytes of a header, at most.
+MOST_HEADER = 10_000
 
 
 class ArrayHeader(NamedTuple):
@@ -49,11 +54,15 @@ def read_array_header(stream: IO[bytes]) -> ArrayHeader:
     (2, 3)
     """
     version = np.lib.format.read_magic(stream)
+    length = stream.read(2 if version == (1, 0) else 4)
+    if int.from_bytes(length, "little") > MOST_HEADER:  # numpy makes room before it reads
+        raise ValueError("a header of more than a few lines")
+    text = BytesIO(length + stream.read(int.from_bytes(length, "little")))
     read = np.lib.format.read_array_header_1_0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # headers of Python 2 are as good as others
         header = ArrayHeader(
-            *(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream)
+            *(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(text)
         )
     if header.dtype.hasobject:
         raise ValueError("not a plain numpy array (pickled objects are never loaded)")
