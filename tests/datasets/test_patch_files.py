@@ -191,6 +191,9 @@ def test_arrays_in_the_order_of_fortran(tmp_path, patches):
 def test_headers_as_python_2_wrote_them(tmp_path):
     (tmp_path / "a.npy").write_bytes(header("(2L, 16L, 16L)") + bytes(2 * 16 * 16))
     assert read(tmp_path / "a.npy").shape == (2, 16, 16)
+    fortran = header("(2L, 16L, 16L)").replace(b"False", b"True ")
+    (tmp_path / "a.npy").write_bytes(fortran + bytes(2 * 16 * 16))
+    assert read(tmp_path / "a.npy").shape == (2, 16, 16)
 
 
 def test_claims_take_no_memory(tmp_path):

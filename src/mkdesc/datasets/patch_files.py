@@ -99,10 +99,11 @@ def _open_npy(path: Path) -> PatchSource:
         with path.open("rb") as stream:
             header = read_array_header(stream)
             left = path.stat().st_size - stream.tell()
-        if left < header.nbytes:
-            raise ValueError(f"truncated, {left} bytes for an array of {header.nbytes}")
-        if header.fortran:  # its patches are all over the file
-            return _from_array(np.load(path, allow_pickle=False), path)
+            if left < header.nbytes:
+                raise ValueError(f"truncated, {left} bytes for an array of {header.nbytes}")
+            if header.fortran:  # its patches are all over the file
+                flat = np.frombuffer(stream.read(header.nbytes), header.dtype)
+                return _from_array(flat.reshape(header.shape, order="F"), path)
         return _streamed(path, header, lambda: path.open("rb"))
     except BROKEN as error:
         raise ValueError(f"{path}: {reason_of(error, path)}") from None
