@@ -59,13 +59,12 @@ class Results:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Results:
-        """What :meth:`to_dict` gave, also after it has been JSON."""
-        return cls(
-            values["benchmark"],
-            tuple(map(Table.from_dict, values["tables"])),
-            values["details"],
-            tuple(Plot(**plot) for plot in values["plots"]),
-        )
+        """What :meth:`to_dict` gave, also after it has been JSON; TypeError for anything else."""
+        tables = tuple(map(Table.from_dict, values["tables"]))
+        plots = tuple(Plot.from_dict(plot) for plot in values["plots"])
+        if not isinstance(values["benchmark"], str) or not isinstance(values["details"], dict):
+            raise TypeError("not the results of a benchmark")
+        return cls(values["benchmark"], tables, values["details"], plots)
 
 
 @contextmanager
@@ -105,9 +104,10 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -
         old, new = known.get(key), wanted.get(key)
         if old != new:
             if isinstance(old, dict) and isinstance(new, dict):
-                return _difference(old, new, f"{path}{key}, ")
+                return _difference(old, new, f"{path}{shorten(key)}, ")
             was, now = ("nothing" if one is None else shorten(repr(one)) for one in (old, new))
-            return f"this run was made with other settings ({path}{key}: {was}, now {now})"
+            where = f"{path}{shorten(key)}"
+            return f"this run was made with other settings ({where}: {was}, now {now})"
     return "this run was made with other settings"
 
 
@@ -130,7 +130,7 @@ def read_run(folder: str | Path) -> tuple[dict[str, Any], Results]:
     values = _read(run / "results.json")
     try:
         return config, Results.from_dict(values)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         raise ValueError(f"{run / 'results.json'}: not the results of a run") from None
 
 
