@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.npy import BROKEN, reason_of
+from mkdesc._support.npy import BROKEN, read_array_header, reason_of
 from mkdesc._support.progress import Progress
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
 from mkdesc.evaluation.report.table import short_names
@@ -153,9 +153,12 @@ class DescriptorCache:
 def _mapped(file: Path) -> Vectors | None:
     """The descriptors in a file, which only we write and never change; None if it is damaged."""
     try:
-        rows: Vectors = np.load(file, mmap_mode="r", allow_pickle=False)
-        if rows.ndim != 2 or rows.dtype != np.float32:
-            raise ValueError(f"{rows.dtype} {rows.shape}")
+        with file.open("rb") as stream:
+            header = read_array_header(stream)
+            start = stream.tell()
+        if len(header.shape) != 2 or header.fortran or header.dtype != np.float32:
+            raise ValueError(f"{header.dtype} {header.shape}")
+        rows: Vectors = np.memmap(file, np.float32, "r", start, header.shape)
     except BROKEN as error:
         _say_again(ValueError(f"{file}: damaged ({reason_of(error, file)})"))
         return None
