@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import select
 import signal
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
 
-    def ask(self, target: str, first: int, count: int) -> Any:
+    def ask(self, target: str, first: int, count: int) -> Iterator[dict[str, Any]]:
         """Go through cases: what the worker says of each, or how it ended."""
         case, last = first, first + count
         while case < last:
@@ -138,19 +140,14 @@ def run(options: argparse.Namespace) -> int:
         name: options.first + max(1, round(options.cases * TARGETS[name].share / shares))
         for name in tallies
     }
-    child, begin = Child(options.seed), time.monotonic()
+    child, end = Child(options.seed), time.monotonic() + options.seconds
     try:
-        for turn in range(options.cases):
-            left = [name for name in tallies if tallies[name].next < ends[name]]
-            if not left:
-                break
+        while left := [name for name in tallies if tallies[name].next < ends[name]]:
             for name in left:
-                if turn % round(1 / TARGETS[name].share):  # slow ones have fewer turns
-                    continue
-                if options.seconds and time.monotonic() - begin > options.seconds:
-                    break
-                tally = tallies[name]
-                count = min(options.slice, ends[name] - tally.next)
+                if time.monotonic() > end:
+                    return summary(tallies)
+                tally, target = tallies[name], TARGETS[name]
+                count = min(max(1, round(SLICE * target.share)), ends[name] - tally.next)
                 for result in child.ask(name, tally.next, count):
                     why = tally.add(result)
                     if why:
@@ -178,10 +175,9 @@ def main() -> None:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=100_000, help="in all, at most")
-    parser.add_argument("--seconds", type=float, help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--slice", type=int, default=SLICE, help="cases of a target in a row")
     parser.add_argument("--target", action="append", choices=list(TARGETS), help="may be repeated")
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="for what fails")
     sys.exit(min(1, run(parser.parse_args())))

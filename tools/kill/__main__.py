@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -46,10 +46,13 @@ class Run(NamedTuple):
 def start(command: str, folder: Path, room: int) -> int:
     """Run a command in a folder by a fork, with files of so many bytes at most; its id."""
     child = os.fork()
+    with suppress(
+        ProcessLookupError, PermissionError
+    ):  # whichever comes first: a group of its own
+        os.setpgid(child, child)
     if child:
         return child
     try:
-        os.setsid()
         os.chdir(folder)
         log = os.open(folder.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
