@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test bench fuzz kill audit models nets clean
+.PHONY: demo test bench fuzz kill oldest audit models nets clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -31,6 +31,14 @@ fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some 
 
 kill: .venv/installed-test ## commands that are killed and run again: 209 times, some ten minutes
 	$(BIN)/python tools/kill
+
+# What needs no PyTorch. Old matplotlib warns with a new pyparsing.
+ROOMS := _support datasets explorer/test_server.py features heads images kernels measures models retrieval
+oldest: ## the tests with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable . $$($(PYTHON) tools/oldest.py) \
+		pytest hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2'
+	.venv-oldest/bin/python -m pytest --ignore tests/images/test_cutting_torch.py $(addprefix tests/,$(ROOMS))
 
 audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service on the internet
 	$(BIN)/python -m pip install --quiet pip-audit

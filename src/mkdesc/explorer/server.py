@@ -91,6 +91,8 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None and origin != f"{scope['scheme']}://{host}":
             return "requests from other sites are refused", 403
+        if "\0" in scope["path"]:  # some versions of starlette ask the disk for it
+            return "no such page", 404
         return None
 
 
