@@ -1,15 +1,17 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test bench models nets clean
+.PHONY: demo test bench fuzz kill oldest audit models nets clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-.venv/installed-%: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+# The versions that the checks are known to pass with; empty: the newest.
+CONSTRAINTS ?= constraints.txt
+.venv/installed-%: $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	$(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[$*]'
 	@touch $@
 
 demo: .venv/installed-images,plots ## describe and match a photograph and its warp
@@ -23,6 +25,24 @@ test: .venv/installed-test ## lint, types, tests and doctests
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
+
+fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some half an hour
+	$(BIN)/python tools/fuzz
+
+kill: .venv/installed-test ## commands that are killed and run again: 209 times, some ten minutes
+	$(BIN)/python tools/kill
+
+# What needs no PyTorch. Old matplotlib warns with a new pyparsing.
+ROOMS := _support datasets explorer/test_server.py features heads images kernels measures models retrieval
+oldest: ## the tests with the oldest versions that pyproject.toml allows
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable . $$($(PYTHON) tools/oldest.py) \
+		pytest hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2'
+	.venv-oldest/bin/python -m pytest --ignore tests/images/test_cutting_torch.py $(addprefix tests/,$(ROOMS))
+
+audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service on the internet
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip_audit --no-deps --disable-pip --requirement constraints.txt
 
 # The bundled models, learned again from a folder of photographs.
 PHOTOS ?= ../shared/data/photos

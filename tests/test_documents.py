@@ -31,3 +31,11 @@ def test_examples_in_the_docs_run(path):
 def test_links_lead_somewhere(path):
     for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
         assert (path.parent / target).exists(), target
+
+
+def test_promises_are_held_by_tests_that_exist():
+    text = (REPOSITORY / "docs" / "safety.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text)
+    assert len(named) > 30
+    for file, test in named:
+        assert f"def {test}(" in (REPOSITORY / file).read_text(), (file, test)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mkdesc._support.files import atomic_folder, atomic_path
+from mkdesc._support.files import atomic_folder, atomic_path, own_folder, read_json
 
 
 def test_nothing_is_left_when_writing_fails(tmp_path):
@@ -133,6 +133,14 @@ def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_p
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_journals_of_killed_databases_are_removed(tmp_path):
+    for name in (".out.db.01234567.partial", ".out.db.01234567.partial-journal"):
+        (tmp_path / name).write_text("half")
+    with atomic_path(tmp_path / "out.db"):
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == ["out.db"]
+
+
 def test_names_of_others_that_look_alike_stay(tmp_path):
     others = [
         tmp_path / name for name in (".out.txt.partial", ".out.0123.partial", ".out.12345678")
@@ -165,3 +173,38 @@ def test_a_folder_is_there_while_it_is_replaced(tmp_path):
     thread.join()
     assert len(missing) > 100
     assert not any(missing)
+
+
+def test_files_that_are_no_text_or_no_json_are_named(tmp_path):
+    file = tmp_path / "a.json"
+    for content, message in (
+        (b"\xff\xfe{}", "not text in UTF-8"),
+        (b"{", "not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"1" * 5000, "not JSON"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"a\.json: .*{message}"):
+            read_json(file)
+
+
+def test_one_process_at_a_time_works_in_a_folder(tmp_path):
+    folder, order = tmp_path / "parts", []
+
+    def work(name):
+        with own_folder(folder, lambda: order.append(f"{name} waits")):
+            order.append(f"{name} begins")
+            (folder / name).touch()
+            time.sleep(0.3)
+            (folder / name).unlink()
+            order.append(f"{name} ends")
+
+    first, second = (threading.Thread(target=work, args=(name,)) for name in "ab")
+    first.start()
+    while "a begins" not in order:
+        time.sleep(0.01)
+    second.start()
+    first.join()
+    second.join()
+    assert order == ["a begins", "b waits", "a ends", "b begins", "b ends"]
+    assert list(tmp_path.iterdir()) == []

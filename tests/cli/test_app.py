@@ -67,7 +67,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches):
         (["in.npy", "-o", "out.npy", "--model", "gone"], "error: no model 'gone': neither"),
         (["in.npy", "-o", "in.npy", "--resize"], "error: output: in.npy is the input"),
         (["in.npy", "-o", "out.npy", "--threads", "x"], "error: Invalid value for '--threads'"),
-        (["in.npy", "-o", "out.npy", "--bogus"], "error: No such option: --bogus"),
+        (["in.npy", "-o", "out.npy", "--bogus"], "error: No such option"),
         (
             ["in.npy", "-o", "out.npy", "--raw", "theta(8,99999999999)"],
             "error: parametrization 'theta(8,9999999",

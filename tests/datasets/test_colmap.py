@@ -76,3 +76,35 @@ def test_a_dot_in_the_middle_is_written_to_the_middle(tmp_path):
 def test_folders_without_a_model_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"no COLMAP model \(points3D.txt or points3D.bin\)"):
         read_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["cameras", "images", "points3D", "rigs", "frames"])
+def test_counts_that_the_file_cannot_hold_are_refused_at_once(model, name):
+    """COLMAP itself goes on reading where the file has ended, for minutes."""
+    path = model / f"{name}.bin"
+    whole = path.read_bytes()
+    for damaged in ((2**40).to_bytes(8, "little") + whole[8:], whole[:-1], whole + b"\0"):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"{name}\.bin: damaged"):
+            read_model(model)
+    path.write_bytes(whole)
+    read_model(model)
+
+
+def test_points_that_announce_too_many_views_are_refused(model):
+    path = model / "points3D.bin"
+    data = bytearray(path.read_bytes())
+    data[8 + 43 : 8 + 43 + 8] = (2**33).to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"points3D\.bin: damaged"):
+        read_model(model)
+
+
+def test_models_of_all_cameras_can_be_read(tmp_path):
+    kinds = [kind for kind in pycolmap.CameraModelId.__members__ if kind != "INVALID"]
+    made = pycolmap.Reconstruction()
+    for number, kind in enumerate(kinds, 1):
+        camera = pycolmap.Camera.create_from_model_name(number, kind, 50.0, 100, 50)
+        made.add_camera_with_trivial_rig(camera)
+    made.write_binary(tmp_path)
+    assert len(read_model(tmp_path).cameras) == len(kinds)

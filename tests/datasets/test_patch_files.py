@@ -107,7 +107,7 @@ def test_bad_npz_files_are_refused_by_name(tmp_path, patches):
     for name, message in {
         "text": "not a zip file",
         "two": "expected an array named 'patches', found a, b",
-        "objects": "patches: expected uint8",
+        "objects": "pickled objects are never loaded",
         "fortran": "Fortran order",
     }.items():
         with pytest.raises(ValueError, match=rf"{name}\.npz: .*{message}"):
@@ -150,6 +150,7 @@ def header(shape):
         header("(99999999999999999999999, 32, 32)"),
         header("(True, 32, 32)"),
         b"\x93NUMPY\x01\x00\x1e\x00{'descr': '|u1', 'fortran",
+        b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{'descr': '|u1', 'fortran_order': False",
     ],
 )
 def test_absurd_headers_are_refused(tmp_path, content):
@@ -167,4 +168,37 @@ def test_damaged_archives_are_refused(tmp_path, patches):
     data[len(data) // 2] ^= 0xFF
     (tmp_path / "a.npz").write_bytes(data)
     with pytest.raises(ValueError, match=r"a\.npz: "):
+        read(tmp_path / "a.npz")
+
+
+def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path):
+    """And not the end of the process, as it would be for a mapped file."""
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((40_000, 16, 16), np.uint8))
+    blocks = open_patches(path).blocks()
+    next(blocks)
+    with path.open("r+b") as file:
+        file.truncate(100_000)
+    with pytest.raises(ValueError, match=r"a\.npy: the array ends early, at patch"):
+        list(blocks)
+
+
+def test_arrays_in_the_order_of_fortran(tmp_path, patches):
+    np.save(tmp_path / "a.npy", np.asfortranarray(patches))
+    np.testing.assert_array_equal(read(tmp_path / "a.npy"), patches)
+
+
+def test_headers_as_python_2_wrote_them(tmp_path):
+    (tmp_path / "a.npy").write_bytes(header("(2L, 16L, 16L)") + bytes(2 * 16 * 16))
+    assert read(tmp_path / "a.npy").shape == (2, 16, 16)
+    fortran = header("(2L, 16L, 16L)").replace(b"False", b"True ")
+    (tmp_path / "a.npy").write_bytes(fortran + bytes(2 * 16 * 16))
+    assert read(tmp_path / "a.npy").shape == (2, 16, 16)
+
+
+def test_claims_take_no_memory(tmp_path):
+    large = header("(9999999999, 16, 16)").replace(b"'|u1'", b"'>f8'")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("patches.npy", large)
+    with pytest.raises(ValueError, match=r"a\.npz: the array ends early"):
         read(tmp_path / "a.npz")

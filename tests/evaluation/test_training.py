@@ -38,6 +38,24 @@ def test_rows_are_described_once(tmp_path, subsets_root):
     np.testing.assert_allclose(rows[:, 0], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00 no more", None])
+def test_damaged_caches_are_made_again(tmp_path, subsets_root, content):
+    base = get_descriptor(lambda patches: patches[:, :2, 0])
+    cache, subset = DescriptorCache(tmp_path), Subset(subsets_root / "door")
+    rows = np.array(subset_rows(cache, base, subset))
+    sums = subset_statistics(cache, base, subset).mean
+    for file in tmp_path.rglob("door.*"):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2] if content is None else content)
+    with pytest.warns(UserWarning, match=r"door\.npy: damaged .*; it is made again"):
+        again = subset_rows(cache, base, subset)
+    np.testing.assert_array_equal(again, rows)
+    with pytest.warns(UserWarning, match=r"door\..*statistics.*: not a safe.*; it is made again"):
+        learned = subset_statistics(cache, base, subset)
+    np.testing.assert_array_equal(learned.mean, sums)
+    assert len(list(tmp_path.rglob("door.*"))) == 2
+
+
 def test_cache_of_other_data_is_refused(tmp_path, subsets_root):
     base = get_descriptor(lambda patches: np.ones((len(patches), 2)))
     cache = DescriptorCache(tmp_path)

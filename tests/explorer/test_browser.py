@@ -276,6 +276,17 @@ def test_bad_uploads_are_refused_in_words(open_page, address, tmp_path):
     assert "column 21" in reading(page)
 
 
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_what_is_wrong_is_said_where_one_looks(open_page, address, tmp_path, width, height):
+    """The field for files is far down the page; the message must be in view from there."""
+    (tmp_path / "c.safetensors").write_bytes(b"\x80\x04.")
+    page = open_page(address, width, height, expected=["Failed to load resource"])
+    page.locator("#model-file").scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.set_input_files("#model-file", tmp_path / "c.safetensors")
+    expect(page.locator("#problem")).to_be_in_viewport(ratio=1)
+
+
 def test_pictures_download(open_page, address, tmp_path):
     page = open_page(address + "#k=polar&w=polar-lw&a=blob&b=blob")
     for button, size in (("#save-map", (2000, 1040)), ("#save-patches", (2000, 680))):
@@ -294,7 +305,9 @@ def test_exported_file_works_from_disk(open_page, address, tmp_path, rng):
     target = tmp_path / "kernels.html"
     export_page(target)
     view = "#k=polar&w=polar-lw&x=30&y=12&qt=20&rot=7"
-    page, served = open_page(target.as_uri() + view), open_page(address + view)
+    refused = ["Content Security Policy", "violates the following", "Fetch API cannot load"]
+    page = open_page(target.as_uri() + view, expected=refused)
+    served = open_page(address + view)
     assert reading(page) == reading(served)
     assert score(page) == score(served)
     assert page.is_hidden("#model-label")
@@ -311,6 +324,12 @@ def test_exported_file_works_from_disk(open_page, address, tmp_path, rng):
     page.set_input_files("#image-file", target)
     page.wait_for_selector("#problem:visible")
     assert "expected a PNG" in page.text_content("#problem")
+    tried = page.evaluate(
+        "() => new Promise(done => { const s = document.createElement('script');"
+        "s.textContent = 'window.injected = 1'; document.body.append(s);"
+        "fetch('data:,x').then(() => done('fetched'), () => done(window.injected ?? 'refused'))})"
+    )
+    assert tried == "refused"
 
 
 @pytest.mark.parametrize("width", [360, 768])

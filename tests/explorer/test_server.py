@@ -5,8 +5,9 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from random import Random
 from urllib.parse import urlsplit
 
 import cv2
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.explorer import server, uploads
+from mkdesc.explorer import connections, server, uploads
 from mkdesc.explorer.server import create_app, is_loopback, open_socket
 from mkdesc.heads.head import L2, Affine, Head, Relu
 from mkdesc.heads.whitening import linear_head
@@ -217,6 +218,85 @@ def test_unfinished_uploads_are_closed(serve, monkeypatch):
             answer = b"".join(iter(lambda: connection.recv(4096), b""))  # until it is closed
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert answer.endswith(b"too slow: expected the whole file within 0.2 s\n")
+
+
+def half_request(place):
+    connection = socket.create_connection((place.hostname, place.port), 10)
+    connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    return connection
+
+
+def test_half_requests_are_closed(serve, monkeypatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    with serve(create_app()) as address:
+        place = urlsplit(address)
+        with half_request(place) as connection, suppress(ConnectionResetError):
+            assert connection.recv(100) == b""
+        with socket.create_connection((place.hostname, place.port), 10) as connection:
+            connection.sendall(f"GET / HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"GET / HTTP")  # the half of a second one
+            with suppress(ConnectionResetError):
+                while connection.recv(65536):
+                    pass
+
+
+def test_slow_clients_keep_nobody_out(serve, monkeypatch):
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 20)
+    with serve(create_app()) as address, ExitStack() as stack:
+        place = urlsplit(address)
+        for _ in range(64):
+            stack.enter_context(half_request(place))
+        answers = [Client(address).get("/style.css").status for _ in range(5)]
+    assert answers == [200] * 5
+
+
+def nonsense(place, number):
+    """One of a thousand: bytes that are no HTTP, or HTTP that asks for what there is not."""
+    random = Random(number)
+    lines = [
+        random.randbytes(random.randrange(1, 300)),
+        b"GET /" + random.randbytes(20).hex().encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /api/image HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/model HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n123",
+        b"GET / HTTP/9.9\r\n" + b"a: b\r\n" * 3000,
+        b"\r\n" * 100,
+    ]
+    with suppress(OSError), socket.create_connection((place.hostname, place.port), 30) as opened:
+        opened.settimeout(0.2)
+        opened.sendall(random.choice(lines))
+        opened.recv(100)
+
+
+def test_a_crowd_does_not_keep_anybody_out(serve, rng):
+    """A thousand requests of nonsense, 64 slow clients and 50 real ones at once."""
+    picture = png(rng.integers(0, 256, (30, 50), np.uint8))
+    asked = [("GET", "/"), ("GET", "/data.json"), ("GET", "/style.css"), ("POST", "/api/image")]
+    with serve(create_app()) as address, ExitStack() as stack:
+        place = urlsplit(address)
+        for _ in range(64):
+            stack.enter_context(half_request(place))
+        noisy, real = (stack.enter_context(ThreadPoolExecutor(n)) for n in (40, 10))
+        crowd = [noisy.submit(nonsense, place, number) for number in range(1000)]
+        answers = [
+            real.submit(
+                Client(address).request, method, path, picture if method == "POST" else None
+            )
+            for method, path in (asked * 13)[:50]
+        ]
+        assert [answer.result().status for answer in answers] == [200] * 50
+        for one in crowd:
+            one.result()
+
+
+def test_uploads_share_the_memory(serve, monkeypatch):
+    monkeypatch.setattr(server, "MOST_BYTES", 100_000)
+    with serve(create_app()) as address:
+        client = Client(address)
+        answer = client.post("/api/image", content=b"BM" + bytes(200_000))
+        assert (answer.status, answer.text) == (503, "too many uploads at a time: try again\n")
+        for _ in range(3):  # what was refused is not counted any more
+            assert client.post("/api/image", content=b"BM" + bytes(60_000)).status == 400
 
 
 def test_two_uploads_are_decoded_at_a_time(serve, monkeypatch):

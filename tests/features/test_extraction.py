@@ -1,5 +1,9 @@
 """Features to the files of other programs: nothing lost, nothing left lying about."""
 
+import os
+import subprocess
+import sys
+
 import cv2
 import numpy as np
 import pytest
@@ -111,6 +115,15 @@ def test_interrupted_at_the_end(photos, output, monkeypatch, moment):
 
 
 @pytest.mark.parametrize("output", FILES, indirect=True)
+def test_what_was_killed_at_once_begins_again(photos, output):
+    parts = output.with_name(f"{output.name}.parts")
+    parts.mkdir()
+    (parts / ".features.json.01234567.partial").write_text("{")
+    assert extract_to([photos], output, SETTINGS) == (NAMES, [], {})
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
 def test_parts_of_other_settings_are_kept(photos, output):
     other = Settings(max_keypoints=5, model="compact")
     parts = output.with_name(f"{output.name}.parts")
@@ -119,6 +132,80 @@ def test_parts_of_other_settings_are_kept(photos, output):
         extract_to([photos], output, SETTINGS)
     assert len(load_features(parts, "b.png").keypoints) == 5
     assert not output.exists()
+
+
+def damage(output, kind):
+    """Damage a file that was whole; an h5 file whose beginning is swapped kept HDF5 busy."""
+    data = bytearray(output.read_bytes())
+    middle = len(data) // 2
+    if kind == "bits":
+        data[middle : middle + 64] = bytes(255 - byte for byte in data[middle : middle + 64])
+    elif kind == "cut":
+        del data[middle:]
+    elif kind == "zeros":
+        data[:] = bytes(len(data))
+    else:
+        data[100:4096] = b"\xff" * 3996
+    output.write_bytes(data)
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
+@pytest.mark.parametrize("kind", ["bits", "cut", "zeros", "ones"])
+def test_damaged_stores_are_made_again(photos, output, kind):
+    extract_to([photos], output, SETTINGS)
+    whole = keypoints(output)
+    damage(output, kind)
+    if output.suffix == ".db" and kind == "bits":
+        return  # databases have no checksums: what is in their rows is believed
+    damaged = output.read_bytes()
+    with pytest.warns(UserWarning, match=rf"{output.name}: damaged.* kept as .*made again"):
+        assert extract_to([photos], output, SETTINGS) == (NAMES, [], {})
+    for name, xy in keypoints(output).items():
+        np.testing.assert_array_equal(xy, whole[name])
+    aside = output.with_name(f"{output.name}.damaged")
+    assert aside.read_bytes() == damaged
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name, aside.name}
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
+def test_files_of_others_are_not_put_aside(photos, output):
+    output.write_text("my diary, which happens to have this name")
+    with pytest.raises(ValueError, match=rf"{output.name}: not a"):
+        extract_to([photos], output, SETTINGS)
+    assert output.read_text().startswith("my diary")
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
+def test_two_that_write_one_file_take_turns(photos, output):
+    for name in ("c.png", "d.png", "e.png", "g.png"):
+        (photos / name).write_bytes((photos / "a.png").read_bytes())
+    command = (
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        "from mkdesc.features.extraction import extract_to\n"
+        "from mkdesc.features.folder import Settings\n"
+        "extract_to(sys.argv[2:], sys.argv[1], Settings(max_keypoints=20, model='compact'))"
+    )
+    lists = [[photos / "a.png", photos / "b.png"], [photos / f"{c}.png" for c in "cdega"]]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", command, output, *some], stderr=subprocess.PIPE)
+        for some in lists
+    ]
+    for writer in writers:
+        _, errors = writer.communicate()
+        assert writer.returncode == 0, errors.decode()
+    found = extract_to([photos], output, SETTINGS)
+    assert (found.done, len(found.kept)) == (["sub/a.png"], 6)
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+@pytest.mark.parametrize("output", FILES, indirect=True)
+def test_names_that_are_not_text_are_refused(photos, output):
+    odd = os.fsencode(photos) + b"/caf\xe9.png"
+    with open(odd, "wb") as file:  # noqa: PTH123
+        file.write((photos / "a.png").read_bytes())
+    with pytest.raises(ValueError, match=r"caf\\udce9\.png.*: expected a name in UTF-8"):
+        extract_to([photos], output, SETTINGS)
 
 
 def test_what_cannot_be_is_said_before_the_work(photos, tmp_path):

@@ -1,5 +1,7 @@
 """Many images: whole files only, kept on a second run, bad ones listed."""
 
+import zipfile
+
 import cv2
 import numpy as np
 import pytest
@@ -92,7 +94,9 @@ def test_foreign_files_are_named(tmp_path):
         load_features(tmp_path, "a.png")
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "array", "flipped"])
+@pytest.mark.parametrize(
+    "damage", ["empty", "cut", "garbage", "array", "flipped", "header", "shapes"]
+)
 def test_damaged_files_are_made_again(folder, damage):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", SETTINGS)
@@ -102,6 +106,13 @@ def test_damaged_files_are_made_again(folder, damage):
     if damage == "array":
         with file.open("wb") as opened:
             np.save(opened, np.ones(3))
+    elif damage == "shapes":
+        with np.load(file) as arrays:
+            np.savez(file, **{**arrays, "scores": np.ones(7, np.float32)})
+    elif damage == "header":  # numpy looks for the end of a statement that has none
+        with zipfile.ZipFile(file, "w") as archive:
+            for name in ("keypoints", "scores", "descriptors", "image_size"):
+                archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00\x1e\x00{'descr': '|u1', (((((")
     else:
         flipped = bytes(255 - byte for byte in whole[middle : middle + 50])
         file.write_bytes(
@@ -114,7 +125,8 @@ def test_damaged_files_are_made_again(folder, damage):
         )
     with pytest.raises(ValueError, match=r"b\.png\.npz: not a file of features"):
         load_features(folder / "out", "b.png")
-    done = extract_features(images, folder / "out", SETTINGS)
+    with pytest.warns(UserWarning, match=r"b\.png\.npz: not a file of features .*made again"):
+        done = extract_features(images, folder / "out", SETTINGS)
     assert (done.done, done.kept) == (["b.png"], ["a.png", "sub/a.png"])
     assert file.read_bytes()[middle : middle + 50] == whole[middle : middle + 50]
 

@@ -112,3 +112,79 @@ def test_offsets_beyond_a_tiff_are_refused(image):
         if int.from_bytes(data[at : at + 2], "little") == 279:  # bytes of a strip
             data[at + 4 : at + 8] = (0x7FFFFFFF).to_bytes(4, "little")  # how many strips
     assert not read_header(bytes(data)).whole
+
+
+#: A short file of each format that claims to be large, within the limit of pixels.
+def claims(suffix, data):
+    side, changed = 15_000, bytearray(data)
+    if suffix == ".jpg":
+        at = data.index(b"\xff\xc0") + 5
+        changed[at : at + 4] = side.to_bytes(2, "big") * 2
+    elif suffix == ".bmp":
+        changed[18:26] = side.to_bytes(4, "little") * 2
+    elif suffix == ".ppm":
+        changed = data.replace(b"53 37", b"15000 15000")
+    elif suffix == ".webp":  # lossless: width and height less one, 14 bits each
+        rest = int.from_bytes(data[21:25], "little") >> 28 << 28
+        changed[21:25] = (rest | (side - 1) | (side - 1) << 14).to_bytes(4, "little")
+    else:
+        for tag in (256, 257):
+            entry = data.index(tag.to_bytes(2, "little"), int.from_bytes(data[4:8], "little"))
+            changed[entry + 8 : entry + 10] = side.to_bytes(2, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".bmp", ".ppm", ".webp", ".tif"])
+def test_small_files_do_not_unfold_to_much(tmp_path, image, suffix):
+    """Refused before OpenCV makes room for a gigabyte."""
+    data = cv2.imencode(suffix, image, [cv2.IMWRITE_WEBP_QUALITY, 101])[1].tobytes()
+    file = tmp_path / f"claims{suffix}"
+    file.write_bytes(claims(suffix, data))
+    assert read_header(file.read_bytes())[:2] == (15_000, 15_000)
+    with pytest.raises(ValueError, match=r"claims\.\w+: .*damaged"):
+        read_gray(file)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".bmp", ".jpg", ".tif", ".pgm"])
+def test_large_empty_images_can_be_read(tmp_path, suffix):
+    """A black image of the same side, as small as a file of it can be."""
+    file = tmp_path / f"black{suffix}"
+    file.write_bytes(cv2.imencode(suffix, np.zeros((4000, 4000), np.uint8))[1].tobytes())
+    assert not read_gray(file).any()
+
+
+def test_jpeg_data_that_cannot_be_is_refused(tmp_path, image):
+    """OpenCV makes something gray of each of these, without an error."""
+    picture = cv2.resize(image, (300, 200))
+    plain = cv2.imencode(".jpg", picture)[1].tobytes()
+    restarts = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_RST_INTERVAL, 3])[1].tobytes()
+    scans = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_PROGRESSIVE, 1])[1].tobytes()
+    middle = len(plain) // 2
+    second = restarts.index(b"\xff\xd1")
+    for name, data in {
+        "marker": plain[:middle] + b"\xff\x02" + plain[middle + 2 :],
+        "restart": plain[:middle] + b"\xff\xd0" + plain[middle + 2 :],
+        "missing": restarts[:second] + restarts[restarts.index(b"\xff\xd2") :],
+    }.items():
+        assert cv2.imdecode(np.frombuffer(data, np.uint8), 0) is not None
+        (tmp_path / f"{name}.jpg").write_bytes(data)
+        with pytest.raises(ValueError, match=rf"{name}\.jpg: truncated or damaged"):
+            read_gray(tmp_path / f"{name}.jpg")
+    for data in (plain, restarts, scans, plain + b"what cameras put after the end"):
+        assert read_header(data) == (300, 200, True)
+
+
+def test_strips_beyond_the_end_of_a_tiff_are_refused(image):
+    data = cv2.imencode(".tif", image)[1].tobytes()
+    start = int.from_bytes(data[4:8], "little")
+    entry = data.index((273).to_bytes(2, "little"), start)  # where strips are
+    changed = bytearray(data)
+    changed[entry + 8 : entry + 12] = (len(data) + 1).to_bytes(4, "little")
+    assert read_header(data).whole
+    assert not read_header(bytes(changed)).whole
+
+
+def test_real_photographs_are_whole(shared):
+    for file in sorted((shared / "data").rglob("*.*")):
+        if file.suffix in (".jpg", ".png", ".ppm", ".bmp", ".pgm"):
+            assert read_header(file.read_bytes()).whole, file

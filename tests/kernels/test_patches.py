@@ -57,3 +57,13 @@ def test_the_order_of_bytes_does_not_matter(rng, dtype, backend):
     patches = (1000 + 20 * rng.random((3, 64, 64))).astype(np.dtype(dtype).newbyteorder("="))
     mkd = mkdesc.MKD("extended", backend=backend)
     np.testing.assert_array_equal(mkd.transform(patches.astype(dtype)), mkd.transform(patches))
+
+
+def test_large_numbers_are_not_called_infinite():
+    patches = np.zeros((3, 8, 8))
+    patches[1, 0, 0], patches[1, 3, 3] = -3.3e38, 3.3e38
+    with pytest.raises(ValueError, match=r"^patches\[1\] has numbers that differ by more than"):
+        plain_block(patches)
+    patches[1, 3, 3] = np.nan
+    with pytest.raises(ValueError, match=r"^patches\[1\] has NaN or infinity"):
+        plain_block(patches)

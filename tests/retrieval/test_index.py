@@ -133,6 +133,20 @@ def test_two_at_once_are_refused(places, tmp_path):
     assert len(mkdesc.Index(tmp_path / "index")) == 9
 
 
+def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
+    index = tmp_path / "index"
+    (index / ".shard-000001.01234567.partial").mkdir(parents=True)
+    for name in ("words-000000.npy", ".index.json.01234567.partial"):
+        (index / name).write_text("half")
+    mkdesc.Index.update(places, index, FEW)
+    mkdesc.Index.update(places, tmp_path / "other", FEW)
+    listed = [
+        {path.relative_to(folder) for path in folder.rglob("*")}
+        for folder in (index, tmp_path / "other")
+    ]
+    assert listed[0] == listed[1]
+
+
 def test_images_that_change_while_work_is_interrupted(places, tmp_path):
     def stop(what, done, total):
         if done == 9:

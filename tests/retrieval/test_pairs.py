@@ -119,3 +119,6 @@ def test_pairs_from_a_file(tmp_path):
         file.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_pairs(file, {"a.jpg", "b.jpg"})
+    file.write_bytes(b"caf\xe9.jpg b.jpg")
+    with pytest.raises(ValueError, match=rf"{file.name}: not text in UTF-8"):
+        read_pairs(file, {"a.jpg", "b.jpg"})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,19 @@ try:
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_folder", "atomic_path", "read_safetensors", "sole_writer"]
+__all__ = [
+    "Damaged",
+    "atomic_folder",
+    "atomic_path",
+    "own_folder",
+    "read_json",
+    "read_safetensors",
+    "read_text",
+]
+
+
+class Damaged(ValueError):
+    """A file that was whole once: what is in it can be made again."""
 
 
 #: What temporary files and folders end in; they begin with a dot, and readers pass over such.
@@ -100,32 +113,62 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def sole_writer(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Refuse a second process that wants to change a folder; ends with the process at the latest.
+def own_folder(
+    path: str | os.PathLike[str], waiting: Callable[[], object] = lambda: None
+) -> Iterator[Path]:
+    """A folder to work in, made if need be, in which no other process works at the same time.
+
+    Parameters
+    ----------
+    path
+        Of the folder. It is removed in the end if there is nothing in it.
+    waiting
+        Called if another process has it, before waiting for that one to be done; it may raise.
 
     Examples
     --------
     >>> import tempfile
-    >>> place = tempfile.mkdtemp()
-    >>> with sole_writer(place), sole_writer(place):
-    ...     pass
-    Traceback (most recent call last):
-    ValueError: ...: another process is writing here; try again when it is done
+    >>> with own_folder(Path(tempfile.mkdtemp()) / "parts") as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
     """
-    if fcntl is None:
-        yield
-        return
-    held = os.open(folder, os.O_RDONLY)
+    folder = Path(path)
+    held = _held_folder(folder, waiting)
     try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            what = "another process is writing here; try again when it is done"
-            raise ValueError(f"{folder}: {what}") from None
-        except OSError:  # a file system without such locks
-            pass
-        yield
+        yield folder
     finally:
+        with suppress(OSError):  # not empty, or gone
+            folder.rmdir()
+        if held is not None:
+            os.close(held)
+
+
+def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
+    """A folder that is locked, as an open descriptor; None where there are no such locks."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        if fcntl is None:
+            return None
+        try:
+            held = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # whoever had it has just removed it
+            continue
+        try:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waiting()
+                fcntl.flock(held, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            return held
+        except BaseException:  # nobody wants to wait
+            os.close(held)
+            raise
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(held), folder.stat()):
+                return held
         os.close(held)
 
 
@@ -176,6 +219,8 @@ def _remove_orphans(target: Path) -> None:
                     shutil.rmtree(orphan, ignore_errors=True)
                 else:
                     orphan.unlink()
+                    for journal in target.parent.glob(f"{name}-*"):  # of a database
+                        journal.unlink()
         except OSError:  # not ours to remove
             pass
         finally:
@@ -195,6 +240,25 @@ def _exchange(new: Path, old: Path) -> None:
     old.rename(away)
     new.rename(old)
     away.rename(new)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file; ValueError for bytes that are none."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not text in UTF-8 ({error.reason})") from None
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """What a JSON file holds; ValueError of one line if it is none."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON ({error})") from None
+    except RecursionError:
+        raise ValueError(f"{path}: JSON that is nested too deeply") from None
 
 
 #: How pickles and torch's zipped pickles begin.

@@ -5,28 +5,55 @@ May use: every other room.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import Any
 
 __all__ = ["main"]
 
+#: Characters of an error message: it may quote what somebody put into a file.
+LONGEST = 1000
+
+_INTERRUPTED = "interrupted; nothing was written"
+
 
 def main() -> None:
     """Run the command line."""
     try:
-        sys.exit(_run())
+        sys.exit(_run(_load()))
     except KeyboardInterrupt:
-        print("interrupted; nothing was written", file=sys.stderr)
+        print(_INTERRUPTED, file=sys.stderr)
         sys.exit(130)
 
 
-def _run() -> int:
+def _load() -> Any:
+    """The application, with all that it imports; Ctrl-C meanwhile ends it at once.
+
+    As an error it could come out of the middle of any module that is being loaded.
+    """
+
+    def end(*_: object) -> None:
+        os.write(2, f"{_INTERRUPTED}\n".encode())
+        os._exit(130)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual:
+        signal.signal(signal.SIGINT, end)
+    from mkdesc.cli.app import app
+
+    if usual:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return app
+
+
+def _run(app: Any) -> int:
     """Run the command and return its exit code."""
     import warnings
 
     import typer
 
-    from mkdesc.cli.app import app
+    from mkdesc._support.text import shorten
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # not exported by name
     # Warnings are for people too: one line, without the place in the code.
@@ -36,8 +63,10 @@ def _run() -> int:
         if code == 130:  # how typer says Ctrl-C
             raise KeyboardInterrupt
         return code
-    except typer.Abort:
-        raise KeyboardInterrupt from None
+    except typer.Abort as abort:  # how older versions say it, and all of them the end of a file
+        if not isinstance(abort.__cause__, EOFError):
+            raise KeyboardInterrupt from None
+        print("error: a file ended where more was expected", file=sys.stderr)
     except usage_error as error:
         message = error.format_message()
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -47,5 +76,5 @@ def _run() -> int:
     except MemoryError:
         print("error: not enough memory", file=sys.stderr)
     except (ValueError, OSError, ImportError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {shorten(str(error), LONGEST)}", file=sys.stderr)
     return 2

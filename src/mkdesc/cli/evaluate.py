@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console, told
+from mkdesc.cli.progress import console, resumable, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
@@ -63,6 +64,11 @@ def _shared(cluster: str | None, output: Path | None) -> str | None:
     return cluster
 
 
+def _interruptible(output: Path | None) -> AbstractContextManager[None]:
+    """What has been computed waits in the folder of the run, if there is one."""
+    return nullcontext() if output is None else resumable()
+
+
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
     if output is None:
@@ -91,7 +97,11 @@ def _phototourism(
     cluster: Cluster = None,
 ) -> None:
     """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
-    with workers_at(_shared(cluster, output)) as workers, told("items", "reading") as tell:
+    with (
+        _interruptible(output),
+        workers_at(_shared(cluster, output)) as workers,
+        told("items", "reading") as tell,
+    ):
         results = run_phototourism(
             root,
             split_list(descriptors),
@@ -134,7 +144,11 @@ def _hpatches(
     cluster: Cluster = None,
 ) -> None:
     """Verification, matching and retrieval, in all and by level of noise."""
-    with workers_at(_shared(cluster, output)) as workers, told("items", "reading") as tell:
+    with (
+        _interruptible(output),
+        workers_at(_shared(cluster, output)) as workers,
+        told("items", "reading") as tell,
+    ):
         results = run_hpatches(
             root,
             split_list(descriptors),

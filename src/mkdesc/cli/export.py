@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.progress import console, progress
+from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
@@ -43,7 +43,7 @@ def _hpatches_csv(
         raise ValueError(f"--descriptor: expected one that needs only patches, got {descriptor}")
     folder = output / (name or file_name(descriptor))
     dataset.counts()  # everything that is wrong with the strips is said before the work
-    with progress("images") as bar:
+    with resumable(), progress("images") as bar:
         task = bar.add_task("writing", total=len(dataset) * len(IMAGES))
         for sequence in dataset:
             for image in IMAGES:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.progress import console, progress
+from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
 from mkdesc.datasets.hpatches.make_strips import SIDE, make_sequence
 
@@ -39,7 +39,7 @@ def command(
     if twice is not None:
         raise ValueError(f"SEQUENCES: expected different names, got {twice!r} twice")
     made = 0
-    with progress("sequences") as bar:
+    with resumable(), progress("sequences") as bar:
         task = bar.add_task("making strips", total=len(sequences))
         for folder, name in zip(sequences, names, strict=True):
             bar.update(task, description=name)

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.text import shorten
+from mkdesc.datasets.colmap_sizes import check_sizes
+
 __all__ = [
     "Observations",
     "from_colmap_pixels",
@@ -37,6 +40,18 @@ def pycolmap_module() -> Any:
         raise ImportError("COLMAP needs pycolmap: pip install 'mkdesc[colmap]'") from None
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
     return pycolmap
+
+
+@cache
+def _camera_parameters() -> dict[int, int]:
+    """How many numbers a camera has, by COLMAP's numbers of the camera models."""
+    pycolmap = pycolmap_module()
+    models = {name: int(kind) for name, kind in pycolmap.CameraModelId.__members__.items()}
+    return {
+        number: len(pycolmap.Camera.create_from_model_name(1, name, 1.0, 1, 1).params)
+        for name, number in models.items()
+        if number >= 0
+    }
 
 
 def to_colmap_pixels(xy: ArrayLike) -> NDArray[np.float64]:
@@ -73,10 +88,13 @@ def read_model(model: str | Path) -> Any:
             f"{folder}: no COLMAP model (points3D.txt or points3D.bin) in this folder"
         )
     pycolmap = pycolmap_module()
+    check_sizes(folder, _camera_parameters())
     try:
         return pycolmap.Reconstruction(str(folder))
+    except MemoryError:
+        raise
     except Exception as error:  # pycolmap raises whatever its parsers do
-        reason = " ".join(str(error).split())
+        reason = shorten(" ".join(str(error).split()), 300)
         raise ValueError(f"{folder}: not a readable COLMAP model ({reason})") from None
 
 
@@ -104,11 +122,15 @@ def read_observations(model: str | Path) -> dict[str, Observations]:
         As for :func:`read_model`.
     """
     found = {}
-    for image in sorted(read_model(model).images.values(), key=lambda image: str(image.name)):
+    try:
+        images = {str(image.name): image for image in read_model(model).images.values()}
+    except UnicodeDecodeError:
+        raise ValueError(f"{model}: names of images that are not UTF-8") from None
+    for name, image in sorted(images.items()):
         seen = [point for point in image.points2D if point.has_point3D()]
         xy = np.array([point.xy for point in seen], np.float64).reshape(-1, 2)
         points = np.array([point.point3D_id for point in seen], np.int64)
-        found[str(image.name)] = Observations(from_colmap_pixels(xy), points)
+        found[name] = Observations(from_colmap_pixels(xy), points)
     if not any(len(one.points) for one in found.values()):
         raise ValueError(f"{model}: no image of this model sees any 3-D point")
     return found

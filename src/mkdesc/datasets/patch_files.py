@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.npy import BROKEN, ArrayHeader, read_array_header, reason_of
 from mkdesc._support.places import as_place, exists, is_address, open_place
 from mkdesc.datasets.patch_stores import Rows, parquet_rows, zarr_rows
 from mkdesc.datasets.phototourism.layout import (
@@ -26,16 +25,10 @@ from mkdesc.datasets.phototourism.layout import (
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.patches import as_patches
 
-__all__ = ["BROKEN", "PatchSource", "open_patches"]
+__all__ = ["PatchSource", "open_patches"]
 
 #: Patches that are read at a time, at most, and their bytes.
 BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
-
-#: What numpy, zipfile and zlib raise for files that are broken in one way or another.
-BROKEN = (
-    ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, MemoryError, RuntimeError,
-    AttributeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 
 Block = NDArray[Any]
 
@@ -125,38 +118,14 @@ def _refusing(open_: Callable[[str, str], PatchSource], place: str, name: str) -
     try:
         return open_(place, name)
     except BROKEN as error:
-        if isinstance(error, ImportError):
-            raise
-        raise ValueError(f"{name}: {_reason(error, name)}") from None
+        raise ValueError(f"{name}: {reason_of(error, name)}") from None
 
 
-def _reason(error: Exception, name: str) -> str:
-    """What numpy says, in one line and without the name twice."""
-    text = str(error).removeprefix(f"{name}: ")
-    if "pickle" in text.lower():
-        return "not a plain numpy array (pickled objects are never loaded)"
-    return " ".join(text.split()) or "not a numpy array"
-
-
-class _Header(NamedTuple):
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
-
-
-def _header(stream: IO[bytes]) -> _Header:
-    """What the header of a .npy stream says."""
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0
-    return _Header(*(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(stream))
-
-
-def _shape_of(header: _Header) -> tuple[int, int]:
+def _shape_of(header: ArrayHeader) -> tuple[int, int]:
     """Number and side of the patches of an array; ValueError for anything else."""
-    if header.fortran:
-        raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
     # A stand-in of the same shape and type that takes no memory, for the checks.
-    checked = as_patches(np.broadcast_to(np.zeros((), header.dtype), header.shape))
+    native = header.dtype.newbyteorder("=")
+    checked = as_patches(np.broadcast_to(np.zeros((), native), header.shape))
     return checked.shape[0], checked.shape[1]
 
 
@@ -173,14 +142,14 @@ class _Stream:
     def read(self, first: int, last: int) -> Block:
         """Rows ``first`` to ``last - 1``."""
         with self.open() as stream:
-            _header(stream)
+            read_array_header(stream)
             stream.seek(first * self._row, 1)
             return self._rows(stream, first, last)
 
     def blocks(self, length: int) -> Iterator[Block]:
         """All rows, without going back."""
         with self.open() as stream:
-            _header(stream)
+            read_array_header(stream)
             for first in range(0, self.count, length):
                 yield self._rows(stream, first, min(first + length, self.count))
 
@@ -192,7 +161,7 @@ class _Stream:
         try:
             data = stream.read((last - first) * self._row)
         except BROKEN as error:
-            raise ValueError(f"{self.name}: {_reason(error, self.name)}") from None
+            raise ValueError(f"{self.name}: {reason_of(error, self.name)}") from None
         if len(data) < (last - first) * self._row:
             raise ValueError(
                 f"{self.name}: the array ends early, at patch {first + len(data) // self._row}"
@@ -202,14 +171,25 @@ class _Stream:
 
 def _open_npy(place: str, name: str) -> PatchSource:
     with open_place(place) as stream:
-        header = _header(stream)
+        header = read_array_header(stream)
         count, size = _shape_of(header)
         begin = stream.tell()
-        there = stream.seek(0, 2) - begin
+        left = stream.seek(0, 2) - begin
+        if left < header.nbytes:
+            raise ValueError(f"truncated, {left} bytes for an array of {header.nbytes}")
+        if header.fortran:  # its patches are all over the file
+            stream.seek(begin)
+            flat = np.frombuffer(stream.read(header.nbytes), header.dtype)
+            return _of_array(flat.reshape(header.shape, order="F"))
     rows = _Stream(name, lambda: open_place(place), count, size, header.dtype)
-    if there < count * rows._row:
-        raise ValueError(f"the array ends early, at patch {there // rows._row}")
     return PatchSource(count, size, header.dtype, rows.read)
+
+
+def _of_array(array: NDArray[Any]) -> PatchSource:
+    patches = as_patches(array)
+    return PatchSource(
+        len(patches), patches.shape[1], patches.dtype, lambda first, last: patches[first:last]
+    )
 
 
 def _open_npz(place: str, name: str) -> PatchSource:
@@ -221,7 +201,9 @@ def _open_npz(place: str, name: str) -> PatchSource:
             found = ", ".join(inner.removesuffix(".npy") for inner in names) or "nothing"
             raise ValueError(f"expected an array named 'patches', found {found}")
         with archive.open(names[0]) as stream:
-            header = _header(stream)
+            header = read_array_header(stream)
+    if header.fortran:
+        raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
     count, size = _shape_of(header)
 
     @contextmanager
@@ -242,7 +224,7 @@ def _open_parquet(place: str, name: str) -> PatchSource:
 
 
 def _of_rows(shape: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:
-    count, size = _shape_of(_Header(shape, False, dtype))
+    count, size = _shape_of(ArrayHeader(shape, False, dtype))
     return PatchSource(
         count, size, dtype, lambda first, last: read(first, last).reshape(-1, size, size)
     )
@@ -272,7 +254,6 @@ def _open_strip(path: Path) -> PatchSource:
             f"{path}: a strip's height must be a multiple of its width, got {height} x {width}"
         )
     try:
-        patches = as_patches(strip.reshape(-1, width, width))
+        return _of_array(strip.reshape(-1, width, width))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return PatchSource(len(patches), width, patches.dtype, lambda first, last: patches[first:last])

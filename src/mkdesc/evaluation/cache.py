@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.npy import BROKEN, read_array_header, reason_of
 from mkdesc._support.progress import Progress
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
 from mkdesc.evaluation.report.table import short_names
@@ -85,10 +87,11 @@ class DescriptorCache:
     ) -> Vectors:
         """The same for descriptors that come as such, in blocks of rows."""
         file = self._file(descriptor, f"{part}.npy")
-        if not file.exists():
+        rows = _mapped(file) if file.exists() else None
+        if rows is None:
             what = f"{short_names([descriptor.name])[descriptor.name]}, {part}"
             self._write(file, what, count, blocks())
-        rows: Vectors = np.load(file, mmap_mode="r", allow_pickle=False)
+            rows = np.load(file, mmap_mode="r", allow_pickle=False)
         if len(rows) != count:
             raise ValueError(
                 f"{file}: {len(rows)} descriptors, but there are {count} patches; the cache is of "
@@ -133,7 +136,10 @@ class DescriptorCache:
             return whole.columns(*descriptor.columns)
         file = self._file(descriptor, f"{part}.statistics.safetensors")
         if file.exists():
-            return Statistics.load(file)
+            try:
+                return Statistics.load(file)
+            except ValueError as error:
+                _say_again(error)
         statistics = gather(descriptor)
         statistics.save(file)
         return statistics
@@ -142,6 +148,25 @@ class DescriptorCache:
         folder = self.folder / file_name(descriptor.name)
         folder.mkdir(parents=True, exist_ok=True)
         return folder / name
+
+
+def _mapped(file: Path) -> Vectors | None:
+    """The descriptors in a file, which only we write and never change; None if it is damaged."""
+    try:
+        with file.open("rb") as stream:
+            header = read_array_header(stream)
+            start = stream.tell()
+        if len(header.shape) != 2 or header.fortran or header.dtype != np.float32:
+            raise ValueError(f"{header.dtype} {header.shape}")
+        rows: Vectors = np.memmap(file, np.float32, "r", start, header.shape)
+    except BROKEN as error:
+        _say_again(ValueError(f"{file}: damaged ({reason_of(error, file)})"))
+        return None
+    return rows
+
+
+def _say_again(error: ValueError) -> None:
+    warnings.warn(f"{error}; it is made again", stacklevel=4)
 
 
 def _ahead(blocks: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:

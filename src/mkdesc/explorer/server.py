@@ -10,6 +10,7 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ UPLOAD_SECONDS = 30
 ENDING_SECONDS = 1
 #: Uploads that are decoded at a time: a small file may unfold to much.
 MOST_DECODED = 2
+#: Bytes of all uploads that are on their way.
+MOST_BYTES = 500_000_000
 
 #: The page loads nothing from elsewhere and runs no script but its own files. Plotly sets styles.
 _HEADERS = {
@@ -88,6 +91,8 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None and origin != f"{scope['scheme']}://{host}":
             return "requests from other sites are refused", 403
+        if "\0" in scope["path"]:  # some versions of starlette ask the disk for it
+            return "no such page", 404
         return None
 
 
@@ -115,7 +120,7 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
 
     # Made once and before anyone asks, so that no two requests make them at the same time.
     data, plotly = data_json(), plotly_js()
-    turns = asyncio.Semaphore(MOST_DECODED)
+    limits = _Limits(asyncio.Semaphore(MOST_DECODED))
 
     def send_data(_: Request) -> Response:
         return Response(data, media_type="application/json")
@@ -134,8 +139,8 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
         routes=[
             Route("/data.json", send_data),
             Route("/plotly.js", send_plotly),
-            Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES, turns), methods=["POST"]),
-            Route("/api/model", _upload(read_models, MAX_MODEL_BYTES, turns), methods=["POST"]),
+            Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES, limits), methods=["POST"]),
+            Route("/api/model", _upload(read_models, MAX_MODEL_BYTES, limits), methods=["POST"]),
             Mount("/", static),
         ],
         middleware=[Middleware(Guard, any_host=any_host)],
@@ -143,40 +148,57 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
     )
 
 
-def _upload(
-    read: Callable[[bytes], Any], limit: int, turns: asyncio.Semaphore
-) -> Callable[[Request], Any]:
+@dataclass
+class _Limits:
+    """What all uploads share: turns to be decoded, and the bytes that wait for theirs."""
+
+    turns: asyncio.Semaphore
+    held: int = 0
+
+
+def _upload(read: Callable[[bytes], Any], limit: int, limits: _Limits) -> Callable[[Request], Any]:
     """An endpoint that takes the bytes of a file and answers with JSON, or with one plain line."""
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import ClientDisconnect
     from starlette.responses import Response
 
     async def endpoint(request: Request) -> Response:
-        too_large = _plain(f"too large: at most {limit / 1e6:g} MB", 413)
-        said = request.headers.get("content-length", "0")
-        if said.isdecimal() and int(said) > limit:
-            return too_large
         data = bytearray()
         try:
-            async with asyncio.timeout(UPLOAD_SECONDS):
-                async for chunk in request.stream():
-                    data += chunk
-                    if len(data) > limit:
-                        return too_large
+            problem = await receive(request, data)
+            if problem is not None:
+                return _plain(*problem)
+            async with limits.turns:
+                result = await run_in_threadpool(read, bytes(data))
         except ClientDisconnect:
             return _plain("the upload ended early", 400)
         except TimeoutError:
             late = _plain(f"too slow: expected the whole file within {UPLOAD_SECONDS} s", 408)
             late.headers["connection"] = "close"
             return late
-        try:
-            async with turns:
-                result = await run_in_threadpool(read, bytes(data))
         except UnsupportedType as error:
             return _plain(str(error), 415)
         except (ValueError, ImportError) as error:
             return _plain(str(error), 400)
+        finally:
+            limits.held -= len(data)
         return Response(to_json(result), media_type="application/json")
+
+    async def receive(request: Request, data: bytearray) -> tuple[str, int] | None:
+        """Take a file, or say why not."""
+        too_large = f"too large: at most {limit / 1e6:g} MB", 413
+        said = request.headers.get("content-length", "0")
+        if said.isdecimal() and int(said) > limit:
+            return too_large
+        async with asyncio.timeout(UPLOAD_SECONDS):
+            async for chunk in request.stream():
+                data += chunk
+                limits.held += len(chunk)
+                if len(data) > limit:
+                    return too_large
+                if limits.held > MOST_BYTES:
+                    return "too many uploads at a time: try again", 503
+        return None
 
     return endpoint
 
@@ -185,12 +207,15 @@ def make_server(app: Starlette) -> uvicorn.Server:
     """A server of the application, quiet, that speaks plain HTTP alone."""
     import uvicorn
 
+    from mkdesc.explorer.connections import ImpatientProtocol
+
     return uvicorn.Server(
         uvicorn.Config(
             app,
             log_level="error",
             ws="none",
-            limit_concurrency=64,
+            http=ImpatientProtocol,
+            backlog=100,  # taken at a time, so that their requests are read before more are taken
             timeout_graceful_shutdown=ENDING_SECONDS,
         )
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from mkdesc._support.files import Damaged, own_folder
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.colmap import pycolmap_module
@@ -49,7 +51,8 @@ def extract_to(
     output
         A folder (npz), or the file of another program: replaced as a whole at the end. Until
         then features wait in a folder beside it, ``<output>.parts``, where they stay if the
-        work is interrupted and from where the next call takes them.
+        work is interrupted and from where the next call takes them. What is damaged is made
+        again; a damaged file stays as ``<output>.damaged``.
     settings
         How to detect and describe; one output holds features of one kind only. Files of other
         programs are made with ``as_stored``: that is how these read photographs.
@@ -119,6 +122,11 @@ class _Store(NamedTuple):
 
 
 def _store(kind: str, images: Mapping[str, Path]) -> _Store:
+    for name in images:
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # such bytes of a name come as halves of characters
+            raise ValueError(f"{name!r}: expected a name in UTF-8 for {kind}") from None
     if kind == "hloc":
         return _Store(hloc.stored_names, hloc.add_features)
     pycolmap_module()  # said before the work if it is not there
@@ -135,16 +143,35 @@ def _extract_into(
     describe: Callable[[Mapping[str, Path], Path], Extracted],
 ) -> Extracted:
     """Describe what the store lacks into a folder beside it, add it as a whole, and clean up."""
-    parts = target.with_name(f"{target.name}.parts")
-    stored = store.stored_names(target, settings) & images.keys()
-    refuse_foreign(parts, settings)
-    missing = {name: file for name, file in images.items() if name not in stored}
-    found = Extracted([], [], {})
-    if missing:
-        found = describe(missing, parts)
-        described = sorted({*found.done, *found.kept})
-        if described:
-            store.add(target, parts, described, settings)
-    if parts.is_dir():  # of stored ones too: an earlier run may have ended before it cleaned up
+    with own_folder(_parts(target), lambda: _say_waiting(target)) as parts:
+        stored = _stored(store, target, settings) & images.keys()
+        refuse_foreign(parts, settings)
+        missing = {name: file for name, file in images.items() if name not in stored}
+        found = Extracted([], [], {})
+        if missing:
+            found = describe(missing, parts)
+            described = sorted({*found.done, *found.kept})
+            if described:
+                store.add(target, parts, described, settings)
+        # Of stored ones too: an earlier run may have ended before it cleaned up.
         remove_features(parts, images)
     return found._replace(kept=sorted({*stored, *found.kept}))
+
+
+def _parts(target: Path) -> Path:
+    return target.with_name(f"{target.name}.parts")
+
+
+def _say_waiting(target: Path) -> None:
+    warnings.warn(f"{target}: another process writes it; waiting for that one", stacklevel=2)
+
+
+def _stored(store: _Store, target: Path, settings: str) -> set[str]:
+    """Which images a store has; one that is damaged is put aside, to be made again."""
+    try:
+        return store.stored_names(target, settings)
+    except Damaged as error:
+        aside = target.with_name(f"{target.name}.damaged")
+        target.replace(aside)
+        warnings.warn(f"{error}; kept as {aside.name}, and made again", stacklevel=2)
+        return set()

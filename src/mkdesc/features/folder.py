@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, read_text
+from mkdesc._support.npy import BROKEN, read_archive, reason_of
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.text import shorten
 from mkdesc._support.work import Workers, in_order
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
@@ -127,10 +129,12 @@ def check_settings(place: Path, found: str, expected: str) -> None:
         theirs, ours = json.loads(found), json.loads(expected)
         theirs = {"as_stored": True, **theirs}  # before it was a setting
         differing = [key for key in ours if theirs.get(key) != ours[key]]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"{place}: does not say how its features were made") from None
     if differing:
-        had = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
+        had = ", ".join(
+            f"{key} {shorten(str(theirs.get(key)))} instead of {ours[key]}" for key in differing
+        )
         raise ValueError(f"{place}: has features of other settings ({had}); choose another place")
 
 
@@ -179,7 +183,7 @@ def extract_features(
     how.make(device=device)  # refuses what is wrong before anything is written
     target.mkdir(parents=True, exist_ok=True)
     if (target / SETTINGS).exists():
-        check_settings(target, (target / SETTINGS).read_text(), described)
+        check_settings(target, read_text(target / SETTINGS), described)
     elif any(features_path(target, name).exists() for name in images):
         raise ValueError(
             f"{target}: has files of features, but no {SETTINGS}; choose another place"
@@ -279,19 +283,37 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
     """
     path = features_path(Path(folder), name)
     try:
-        # numpy leaves a damaged file open that it has opened itself.
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            return ImageFeatures(*(file[field] for field in ImageFeatures._fields))
-    # An array instead of an archive is no context manager; an empty file is an EOFError.
-    except (KeyError, ValueError, TypeError, AttributeError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path}: not a file of features ({error})") from None
+        found = ImageFeatures(*read_archive(path, ImageFeatures._fields))
+        _check_arrays(found)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except BROKEN as error:
+        raise ValueError(f"{path}: not a file of features ({reason_of(error, path)})") from None
+    return found
+
+
+def _check_arrays(found: ImageFeatures) -> None:
+    """Refuse arrays that cannot be features."""
+    count = len(found.keypoints) if found.keypoints.ndim else 0
+    expected = {
+        "keypoints": (found.keypoints, (count, 4), "f"),
+        "scores": (found.scores, (count,), "f"),
+        "descriptors": (found.descriptors, (count, *found.descriptors.shape[1:2]), "fiu"),
+        "image_size": (found.image_size, (2,), "iu"),
+    }
+    for name, (array, shape, kinds) in expected.items():
+        if array.shape != shape or array.dtype.kind not in kinds:
+            raise ValueError(f"{name}: {array.dtype} {array.shape}")
 
 
 def _is_whole(folder: Path, name: str) -> bool:
     """Whether an image has features that can be read; damaged ones are made again."""
     try:
         load_features(folder, name)
-    except (ValueError, FileNotFoundError):
+    except FileNotFoundError:
+        return False
+    except ValueError as error:
+        warnings.warn(f"{error}; it is made again", stacklevel=3)
         return False
     return True
 
@@ -299,8 +321,8 @@ def _is_whole(folder: Path, name: str) -> bool:
 def refuse_foreign(folder: Path, settings: str) -> None:
     """Refuse a folder that has files but does not say that they are features so made."""
     if (folder / SETTINGS).is_file():
-        check_settings(folder, (folder / SETTINGS).read_text(), settings)
-    elif folder.is_dir() and any(folder.iterdir()):
+        check_settings(folder, read_text(folder / SETTINGS), settings)
+    elif folder.is_dir() and any(not file.name.startswith(".") for file in folder.iterdir()):
         raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
 
 

@@ -1,23 +1,31 @@
 """What an image file says of itself before it is decoded: its size, and whether it is whole.
 
 A file of a few kilobytes can unfold to gigabytes of pixels, and OpenCV fills up what is missing
-at the end of a truncated file; both are better known beforehand. Formats that are not known here
-say nothing and are left to OpenCV.
+at the end of a truncated file; both are better known beforehand. Lengths and places in a file are
+compared with its own length. Formats that are not known here say nothing and are left to OpenCV.
+
+Of what a JPEG file has compressed only the frame is looked at: its end, markers that may not be
+there, restarts out of turn. Bits that were flipped between them are not found.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import NamedTuple
 
 __all__ = ["Header", "read_header"]
 
 #: A TIFF's types of whole numbers.
-_TIFF_NUMBERS = {1: "B", 3: "H", 4: "I"}
-
-
+_TIFF_NUMBERS = {1: "B", 3: "H", 4: "I", 16: "Q"}
 #: Bytes of one value of its types.
-_TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
+_TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+#: Its tags of width and height, and of where its strips or tiles are and how long.
+_TIFF_SIDES, _TIFF_PIECES = (256, 257), ((273, 279), (324, 325))
+
+#: What is no data of a JPEG's scan; and markers that may stand between and after scans.
+_MARKER = re.compile(rb"\xff+([^\x00\xff])")
+_BETWEEN = {0xC4, 0xDA, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)}
 
 
 class Header(NamedTuple):
@@ -34,13 +42,13 @@ def read_header(data: bytes) -> Header:
     Examples
     --------
     >>> read_header(b"P5 640 480 255 ...")
-    Header(width=640, height=480, whole=True)
+    Header(width=640, height=480, whole=False)
     """
     try:
         for magic, read in _READERS.items():
             if data.startswith(magic):
                 return read(data)
-    except (struct.error, IndexError, ValueError):  # it ends in the middle of the header
+    except (struct.error, IndexError, OverflowError, ValueError):  # it ends in the header
         return Header(whole=False)
     return Header()
 
@@ -59,7 +67,7 @@ def _png(data: bytes) -> Header:
 
 
 def _jpeg(data: bytes) -> Header:
-    width = height = 0
+    width = height = interval = 0
     position = 2
     while True:
         if data[position] != 0xFF:
@@ -68,33 +76,74 @@ def _jpeg(data: bytes) -> Header:
         if marker == 0xFF:  # markers may be padded
             position += 1
             continue
-        if marker == 0xDA:  # the scan begins: what looks like an end marker from here on is one
-            return Header(width, height, data.find(b"\xff\xd9", position) > 0)
+        if marker == 0xD9:
+            return Header(width, height)
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack_from(">HH", data, position + 5)
         (length,) = struct.unpack_from(">H", data, position + 2)
+        if marker == 0xDD:
+            (interval,) = struct.unpack_from(">H", data, position + 4)
         position += 2 + length
+        if marker == 0xDA:
+            position = _end_of_scan(data, position, interval)
+            if position < 0:
+                return Header(width, height, whole=False)
+
+
+def _end_of_scan(data: bytes, position: int, interval: int) -> int:
+    """Where the marker after the data of a scan is; -1 if there is none that may be there."""
+    restarts = 0
+    for found in _MARKER.finditer(data, position):
+        marker = found[1][0]
+        if interval and marker == 0xD0 + restarts % 8:
+            restarts += 1
+        elif marker in _BETWEEN or marker == 0xD9:
+            return found.start()
+        else:
+            break
+    return -1
 
 
 def _bmp(data: bytes) -> Header:
-    (start,) = struct.unpack_from("<I", data, 10)
-    width, height = struct.unpack_from("<ii", data, 18)
-    return Header(abs(width), abs(height), len(data) > start)
+    start, size = struct.unpack_from("<II", data, 10)
+    if size == 12:  # of the first version
+        width, height, _, bits, packing = *struct.unpack_from("<HHHH", data, 18), 0
+    else:
+        width, height, _, bits, packing = struct.unpack_from("<iiHHI", data, 18)
+    width, height = abs(width), abs(height)
+    plain = packing in (0, 3)  # neither run lengths nor another format inside
+    needed = (width * bits + 31) // 32 * 4 * height if plain else 1
+    return Header(width, height, len(data) >= start + needed)
 
 
 def _pnm(data: bytes) -> Header:
     words: list[bytes] = []
+    kind = data[1] - ord("0")
     for line in data[:4096].split(b"\n"):
         words += line.split(b"#")[0].split()
-        if len(words) >= 3:
-            return Header(int(words[1]), int(words[2]))
-    raise ValueError("no size")
+        if len(words) >= 4 or (len(words) >= 3 and kind in (1, 4)):
+            break
+    width, height = int(words[1]), int(words[2])
+    if width < 1 or height < 1:
+        raise ValueError("no size")
+    values = width * height * (3 if kind in (3, 6) else 1)
+    if kind in (2, 3):  # numbers with blanks between
+        needed = 2 * values - 1
+    elif kind == 4:
+        needed = (width + 7) // 8 * height
+    else:
+        needed = values * (2 if kind > 4 and int(words[3]) > 255 else 1)
+    return Header(width, height, len(data) >= needed + 7)
 
 
 def _webp(data: bytes) -> Header:
-    whole = len(data) >= 8 + struct.unpack_from("<I", data, 4)[0]
-    kind, length = struct.unpack_from("<4sI", data, 12)
-    whole = whole and 20 + length <= len(data)
+    (length,) = struct.unpack_from("<I", data, 4)
+    position, whole = 12, len(data) >= 8 + length
+    while whole and position + 8 <= 8 + length:  # chunks of name, length and content
+        position += 8 + struct.unpack_from("<I", data, position + 4)[0]
+        whole = position <= len(data)
+        position += position % 2
+    kind = data[12:16]
     if kind == b"VP8X":
         sizes = data[24:27] + b"\0" + data[27:30] + b"\0"
         width, height = struct.unpack("<II", sizes)
@@ -108,17 +157,29 @@ def _webp(data: bytes) -> Header:
 
 def _tiff(data: bytes) -> Header:
     order = "<" if data.startswith(b"II") else ">"
-    (start,) = struct.unpack_from(f"{order}I", data, 4)
-    (count,) = struct.unpack_from(f"{order}H", data, start)
-    found = {}
-    for i in range(count):
-        tag, kind, size = struct.unpack_from(f"{order}HHI", data, start + 2 + 12 * i)
-        if size * _TIFF_BYTES.get(kind, 1) > len(data):
+    big = data[2:4] in (b"+\0", b"\0+")  # 64-bit places
+    place, number, step = ("Q", "Q", 20) if big else ("I", "H", 12)
+    (start,) = struct.unpack_from(order + place, data, 8 if big else 4)
+    (count,) = struct.unpack_from(order + number, data, start)
+    first = start + struct.calcsize(number)
+    found: dict[int, tuple[int, ...]] = {}
+    for at in range(first, first + step * count, step):
+        tag, kind, size = struct.unpack_from(f"{order}HH{place}", data, at)
+        length = size * _TIFF_BYTES.get(kind, 1)
+        if length > len(data):
             return Header(whole=False)
-        if tag in (256, 257) and kind in _TIFF_NUMBERS:
-            value = struct.unpack_from(order + _TIFF_NUMBERS[kind], data, start + 10 + 12 * i)
-            found[tag] = int(value[0])
-    return Header(found.get(256, 0), found.get(257, 0))
+        if kind in _TIFF_NUMBERS:
+            where = at + step - struct.calcsize(place)
+            if length > struct.calcsize(place):
+                (where,) = struct.unpack_from(order + place, data, where)
+            found[tag] = struct.unpack_from(f"{order}{size}{_TIFF_NUMBERS[kind]}", data, where)
+    whole = all(
+        begin + length <= len(data)
+        for places, lengths in _TIFF_PIECES
+        for begin, length in zip(found.get(places, ()), found.get(lengths, ()), strict=False)
+    )
+    width, height = (found.get(tag, (0,))[0] for tag in _TIFF_SIDES)
+    return Header(width, height, whole)
 
 
 _READERS = {
@@ -128,5 +189,7 @@ _READERS = {
     b"RIFF": _webp,
     b"II*\0": _tiff,
     b"MM\0*": _tiff,
+    b"II+\0": _tiff,
+    b"MM\0+": _tiff,
     **{b"P%d" % i: _pnm for i in range(1, 7)},
 }

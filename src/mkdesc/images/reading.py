@@ -15,6 +15,9 @@ __all__ = ["MAX_PIXELS", "opencv", "read_gray"]
 #: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
 #: to more than the memory holds.
 MAX_PIXELS = 250_000_000
+#: And those of more than this for each byte of the file, beyond the first few: no photograph is
+#: as empty as that, and no PNG file can be.
+PIXELS_PER_BYTE, FEW_PIXELS = 10_000, 4_000_000
 
 
 def opencv() -> Any:
@@ -46,14 +49,19 @@ def read_gray(
     cv2 = opencv()
     data = Path(path).read_bytes()
     header = read_header(data)
-    if header.width * header.height > max_pixels:
+    pixels = header.width * header.height
+    if pixels > max_pixels:
         raise ValueError(
             f"{path}: {header.width} x {header.height} px, expected at most {max_pixels:,} pixels "
             "(max_pixels raises the limit)"
         )
     if not data or not header.whole:
-        problem = "truncated, not a whole image" if data else "empty, not an image"
+        problem = "truncated or damaged, not a whole image" if data else "empty, not an image"
         raise ValueError(f"{path}: {problem}")
+    if pixels > FEW_PIXELS + PIXELS_PER_BYTE * len(data):
+        raise ValueError(
+            f"{path}: {header.width} x {header.height} px in {len(data)} bytes: damaged, or empty"
+        )
     flags = cv2.IMREAD_GRAYSCALE | (cv2.IMREAD_IGNORE_ORIENTATION if as_stored else 0)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)

@@ -92,8 +92,15 @@ def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], floa
         return np.ascontiguousarray(block, np.float32), 1 / 65535
     if block.dtype == np.float64:
         with np.errstate(over="ignore", invalid="ignore"):
-            block = np.asarray(block - block[:, :1, :1], np.float32)
-        check_finite(block, first)
+            moved = np.asarray(block - block[:, :1, :1], np.float32)
+        bad = ~np.isfinite(moved).all(axis=(1, 2))
+        if bad.any():
+            check_finite(block[: int(bad.argmax()) + 1], first)
+            raise ValueError(
+                f"patches[{first + int(bad.argmax())}] has numbers that differ by more than "
+                "float32 can tell"
+            )
+        block = moved
     return np.ascontiguousarray(block, np.float32), 1.0
 
 

@@ -10,12 +10,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.places import as_place
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers, share_memory
 from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
-from mkdesc.datasets.patch_files import BROKEN, open_patches
+from mkdesc.datasets.patch_files import open_patches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
@@ -123,12 +124,10 @@ def learn_patches(
 
 def _labels(path: str | Path, count: int) -> NDArray[np.integer]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            labels = arrays["labels"]
-        shape, kind = labels.shape, labels.dtype.kind
+        (labels,) = read_archive(path, ("labels",))
     except BROKEN:
         raise ValueError(f"{path}: expected a .npz with arrays 'patches' and 'labels'") from None
-    if shape != (count,) or kind not in "iuSU":
+    if labels.shape != (count,) or labels.dtype.kind not in "iuSU":
         raise ValueError(
             f"{path}: labels: expected {count} integers or names, one per patch, got "
             f"{labels.dtype} {labels.shape}"

@@ -78,6 +78,7 @@ def as_descriptors(
         raise ValueError(f"{name}: expected shape ({shape}), got {array.shape}")
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name}: expected real numbers, got {array.dtype}")
+    given = array
     if not keep_float:
         with np.errstate(over="ignore"):  # what overflows is refused below
             array = np.ascontiguousarray(array, np.float32)
@@ -91,5 +92,8 @@ def as_descriptors(
         if not np.isfinite(total):
             good = np.isfinite(block).all(axis=1)
             if not good.all():
-                raise ValueError(f"{name}[{start + int(good.argmin())}] has NaN or infinity")
+                row = start + int(good.argmin())
+                large = np.isfinite(given[row]).all()
+                problem = "numbers beyond float32" if large else "NaN or infinity"
+                raise ValueError(f"{name}[{row}] has {problem}")
     return array

@@ -28,7 +28,15 @@ from mkdesc.features.folder import Settings, check_settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.shards import Shard
 
-__all__ = ["FEATURES", "INDEX", "Manifest", "read_manifest", "remove_others", "write_manifest"]
+__all__ = [
+    "FEATURES",
+    "INDEX",
+    "OWN",
+    "Manifest",
+    "read_manifest",
+    "remove_others",
+    "write_manifest",
+]
 
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"

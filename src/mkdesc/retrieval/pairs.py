@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, read_text
+from mkdesc._support.text import shorten
 
 __all__ = [
     "AT_HAND",
@@ -155,15 +156,15 @@ def read_pairs(path: str | Path, names: Collection[str]) -> list[Pair]:
     """
     known = set(names)
     pairs = set()
-    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split()
         if not words or line.startswith("#"):
             continue
         if len(words) != 2:
-            raise ValueError(f"{path}, line {number}: expected two names, got {line!r}")
+            raise ValueError(f"{path}, line {number}: expected two names, got {shorten(line)!r}")
         for word in words:
             if word not in known:
-                raise ValueError(f"{path}, line {number}: no image {word!r}")
+                raise ValueError(f"{path}, line {number}: no image {shorten(word)!r}")
         if words[0] != words[1]:
             pairs.add(ordered(*words))
     if not pairs:

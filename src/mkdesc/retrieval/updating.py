@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc._support.files import atomic_path, sole_writer
+from mkdesc._support.files import atomic_path, own_folder
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
 from mkdesc.features.folder import (
@@ -28,6 +28,7 @@ from mkdesc.retrieval.collecting import STRONGEST, learn_from, signatures_of
 from mkdesc.retrieval.manifest import (
     FEATURES,
     INDEX,
+    OWN,
     Manifest,
     read_manifest,
     remove_others,
@@ -73,8 +74,11 @@ def update_index(
     """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
     images = find_images(sources)
     _known(path)  # refuses what is no index, before anything is made
-    path.mkdir(parents=True, exist_ok=True)
-    with sole_writer(path):
+
+    def refuse() -> None:
+        raise ValueError(f"{path}: another process is writing here; try again when it is done")
+
+    with own_folder(path, refuse):
         return _updated(images, sources, path, settings, progress or nobody, max_pixels, workers)
 
 
@@ -153,8 +157,10 @@ def _known(path: Path) -> Manifest | None:
     """The index that is there; ValueError if something else is."""
     if (path / INDEX).exists():
         return read_manifest(path)
-    others = path.is_dir() and {file.name for file in path.iterdir()} - {FEATURES}
-    if others or (path.exists() and not path.is_dir()):
+    known = (*OWN, INDEX, FEATURES)  # of an index whose making was interrupted, hidden ones too
+    if path.exists() and not (
+        path.is_dir() and all(file.name.lstrip(".").startswith(known) for file in path.iterdir())
+    ):
         raise ValueError(f"{path}: expected an index, or a new or empty folder")
     return None
 

@@ -88,7 +88,7 @@ def read_report(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text())
     except FileNotFoundError:
         return None
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or "mkdesc" not in found:
         raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to go on")

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ from mkdesc.evaluation.hpatches.benchmark import run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import find_subsets, run_phototourism
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited
 from mkdesc.evaluation.report.compare import compare_runs
+from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import (
     PAPER_ROWS,
     TABLE_1,
@@ -14,8 +16,8 @@ from mkdesc.evaluation.report.published import (
     TABLE_4_ALL,
     TABLE_4_OTHERS,
 )
-from mkdesc.evaluation.report.runs import open_run, read_run
-from mkdesc.evaluation.report.table import Table
+from mkdesc.evaluation.report.runs import Results, open_run, read_run, save_results
+from mkdesc.evaluation.report.table import Row, Table
 from mkdesc.heads.whitening import Whitening
 
 
@@ -255,3 +257,37 @@ def test_real_subsets_give_a_full_table(shared):
     assert column(table, "mkd-cartesian-raw+lw", "mean") < column(
         table, "mkd-cartesian-raw", "mean"
     )
+
+
+def test_a_run_that_was_killed_at_once_begins_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".config.json.01234567.partial").write_text("{")
+    with open_run(tmp_path / "run", {"seed": 1}) as cache:
+        assert cache.is_dir()
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {"config.json", "cache"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("1.5", "[1.5]"),
+        ('"values": [1.5]', '"values": [1.5, 2]'),
+        ('"panels": {}', '"panels": {"all": {"ours": 3}}'),
+        ('"panels": {}', '"panels": [1]'),
+        ('"benchmark": "hpatches"', '"benchmark": 7'),
+        ('"Scores"', "7"),
+    ],
+)
+def test_results_that_are_none_are_refused(tmp_path, old, new):
+    table = Table("demo", "Scores", ("score",), (Row("ours", (1.5,)),))
+    results = Results("hpatches", (table,), {}, (Plot("p", "P", "bars", {}),))
+    with open_run(tmp_path / "run", {}):
+        save_results(tmp_path / "run", dataclasses.replace(results, plots=()))
+    text = json.dumps(results.to_dict())
+    assert old in text
+    file = tmp_path / "run" / "results.json"
+    file.write_text(text)
+    read_run(tmp_path / "run")
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match=r"results\.json: not the results of a run"):
+        read_run(tmp_path / "run")

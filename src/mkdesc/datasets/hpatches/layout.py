@@ -9,7 +9,6 @@ The lists of patches to compare are in :mod:`mkdesc.datasets.hpatches.task_lists
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, read_json
+from mkdesc._support.text import shorten
 from mkdesc.images.reading import read_gray
 from mkdesc.images.writing import encode_image
 from mkdesc.kernels.patches import as_patches
@@ -84,17 +84,16 @@ def read_splits(path: str | Path) -> dict[str, Split]:
     >>> read_splits(file)["a"].train
     ('i_dome',)
     """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from None
+    if not Path(path).is_file():
+        raise ValueError(f"{path}: no such file")
+    content = read_json(path)
     splits = {}
     for name, entry in content.items() if isinstance(content, dict) else ():
         lists = (
             [entry.get(key, []) for key in ("test", "train")] if isinstance(entry, dict) else []
         )
         if not lists or not lists[0] or not all(_are_names(names) for names in lists):
-            raise ValueError(f"{path}: split {name!r} needs a list of names under 'test'")
+            raise ValueError(f"{path}: split {shorten(name)!r} needs a list of names under 'test'")
         splits[name] = Split(name, tuple(lists[0]), tuple(lists[1]))
     if not splits:
         raise ValueError(f"{path}: expected an object with one entry per split")
@@ -248,13 +247,14 @@ class HPatches:
             return Split(name, test)
         known = read_splits(file)
         if name not in known:
-            raise ValueError(f"{file}: no split {name!r}; there are {', '.join(sorted(known))}")
+            there = shorten(", ".join(sorted(known)))
+            raise ValueError(f"{file}: no split {name!r}; there are {there}")
         split = known[name]
         missing = sorted({*split.test, *split.train} - {*self.names})
         if missing:
             raise ValueError(
                 f"{self.root}: {len(missing)} sequences of split {name!r} are missing, "
-                f"among them {', '.join(missing[:3])}"
+                f"among them {shorten(', '.join(missing[:3]))}"
             )
         return split
 

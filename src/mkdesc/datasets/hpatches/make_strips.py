@@ -36,7 +36,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_folder
+from mkdesc._support.files import atomic_folder, read_text
+from mkdesc._support.text import shorten
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import as_frames, frames_from_points, inside, points_from_keypoints
@@ -76,10 +77,11 @@ def read_homography(path: str | Path) -> NDArray[np.float64]:
     >>> read_homography(file).tolist()
     [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
     """
+    text = read_text(path)
     try:
-        numbers = [float(word) for word in Path(path).read_text().replace(",", " ").split()]
+        numbers = [float(word) for word in text.replace(",", " ").split()]
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {shorten(str(error))}") from None
     if len(numbers) != 9:
         raise ValueError(f"{path}: expected 3 x 3 numbers, got {len(numbers)}")
     matrix = np.array(numbers).reshape(3, 3)

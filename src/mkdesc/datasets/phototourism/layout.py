@@ -204,7 +204,8 @@ class Subset:
         file = self.folder / "interest.txt"
         table = read_columns(file, range(5), float)
         self._counted(file.name, len(table))
-        image = table[:, 0].astype(np.int64)
+        with np.errstate(invalid="ignore"):  # what is no integer is refused below
+            image = table[:, 0].astype(np.int64)
         odd = np.flatnonzero((image != table[:, 0]) | ~np.isfinite(table).all(axis=1))
         if len(odd):
             raise ValueError(

@@ -39,6 +39,18 @@ class Plot:
     y_label: str = ""
     log_x: bool = False
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Plot:
+        """A plot of plain values, as JSON has them; TypeError for anything else."""
+        plot = cls(**values)
+        series = [one for panel in plot.panels.values() for one in panel.values()]
+        words = (plot.name, plot.title, plot.kind, plot.x_label, plot.y_label)
+        if not all(isinstance(one, dict) for one in series) or not all(
+            isinstance(word, str) for word in words
+        ):
+            raise TypeError("not a plot")
+        return plot
+
 
 def can_plot() -> bool:
     """Whether matplotlib is installed."""

@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.installed import versions
+from mkdesc._support.text import shorten
 from mkdesc.evaluation.report.plots import Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
@@ -58,13 +59,12 @@ class Results:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Results:
-        """What :meth:`to_dict` gave, also after it has been JSON."""
-        return cls(
-            values["benchmark"],
-            tuple(map(Table.from_dict, values["tables"])),
-            values["details"],
-            tuple(Plot(**plot) for plot in values["plots"]),
-        )
+        """What :meth:`to_dict` gave, also after it has been JSON; TypeError for anything else."""
+        tables = tuple(map(Table.from_dict, values["tables"]))
+        plots = tuple(Plot.from_dict(plot) for plot in values["plots"])
+        if not isinstance(values["benchmark"], str) or not isinstance(values["details"], dict):
+            raise TypeError("not the results of a benchmark")
+        return cls(values["benchmark"], tables, values["details"], plots)
 
 
 @contextmanager
@@ -86,10 +86,10 @@ def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path
     file = run / "config.json"
     plain = json.loads(json.dumps(config))
     if file.exists():
-        known = _read(file).get("config", {})
+        known = _config(file)
         if known != plain:
             raise ValueError(f"{run}: {_difference(known, plain)}; give another folder for this")
-    elif run.exists() and (not run.is_dir() or any(run.iterdir())):
+    elif run.exists() and (not run.is_dir() or any(map(_is_seen, run.iterdir()))):
         raise ValueError(f"{run}: expected a new folder or one of an earlier run")
     else:
         run.mkdir(parents=True, exist_ok=True)
@@ -104,9 +104,10 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -
         old, new = known.get(key), wanted.get(key)
         if old != new:
             if isinstance(old, dict) and isinstance(new, dict):
-                return _difference(old, new, f"{path}{key}, ")
-            was, now = ("nothing" if one is None else repr(one) for one in (old, new))
-            return f"this run was made with other settings ({path}{key}: {was}, now {now})"
+                return _difference(old, new, f"{path}{shorten(key)}, ")
+            was, now = ("nothing" if one is None else shorten(repr(one)) for one in (old, new))
+            where = f"{path}{shorten(key)}"
+            return f"this run was made with other settings ({where}: {was}, now {now})"
     return "this run was made with other settings"
 
 
@@ -125,21 +126,30 @@ def save_results(folder: str | Path, results: Results) -> list[str]:
 def read_run(folder: str | Path) -> tuple[dict[str, Any], Results]:
     """The configuration and the results of a run that is finished."""
     run = Path(folder)
-    config = _read(run / "config.json").get("config", {})
+    config = _config(run / "config.json")
     values = _read(run / "results.json")
     try:
         return config, Results.from_dict(values)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         raise ValueError(f"{run / 'results.json'}: not the results of a run") from None
+
+
+def _is_seen(path: Path) -> bool:
+    """Whether a file is not hidden, as those are that a killed process left half written."""
+    return not path.name.startswith(".")
+
+
+def _config(file: Path) -> dict[str, Any]:
+    config = _read(file).get("config", {})
+    if not isinstance(config, dict):
+        raise ValueError(f"{file}: not the configuration of a run")
+    return config
 
 
 def _read(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise ValueError(f"{file}: no such file; expected the folder of a finished run")
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file}: not JSON ({error})") from None
+    values = read_json(file)
     if not isinstance(values, dict):
         raise ValueError(f"{file}: expected a JSON object")
     return values

@@ -90,13 +90,23 @@ class Table:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Table:
-        """What :meth:`to_dict` gave, also after it has been JSON."""
+        """What :meth:`to_dict` gave, also after it has been JSON; TypeError for anything else."""
         rows = tuple(
             Row(row["name"], tuple(row["values"]), tuple(row["published"]))
             for row in values["rows"]
         )
         lists = {name: tuple(values[name]) for name in ("columns", "notes")}
-        return cls(**{**values, **lists, "rows": rows})
+        table = cls(**{**values, **lists, "rows": rows})
+        words = (table.key, table.title, table.corner, *table.columns, *table.notes)
+        cells = [cell for row in rows for cell in (*row.values, *row.published)]
+        if (
+            not all(isinstance(word, str) for word in (*words, *(row.name for row in rows)))
+            or not all(isinstance(cell, (str, int, float, type(None))) for cell in cells)
+            or any(len(row.values) != len(table.columns) for row in rows)
+            or any(len(row.published) not in (0, len(table.columns)) for row in rows)
+        ):
+            raise TypeError("not a table")
+        return table
 
 
 def text(value: float | str | None) -> str:

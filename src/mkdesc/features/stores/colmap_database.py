@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import Damaged, atomic_path
+from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures, check_settings, load_features
 from mkdesc.heads.quantise import unit_vectors
@@ -34,6 +35,8 @@ __all__ = [
 #: Of COLMAP's descriptors: numbers and length; and what is added to ours, three times the
 #: standard deviation of their numbers.
 DIMS, LENGTH, LEAN = 128, 512, 0.25
+#: How databases begin; and those whose beginning never reached the disk.
+_BEGINNINGS = (b"SQLite format 3\0", bytes(16))
 #: Which images share a camera, by COLMAP's names.
 CAMERAS = {
     "auto": "AUTO",
@@ -66,18 +69,29 @@ def stored_names(path: Path, settings: str) -> set[str]:
     Parameters
     ----------
     path
-        Of the database.
+        Of the database; :class:`~mkdesc._support.files.Damaged` if it is.
     settings
         How its features must have been made.
     """
     if not path.exists():
         return set()
+    with path.open("rb") as file:
+        if file.read(16) not in _BEGINNINGS:
+            raise ValueError(f"{path}: not a COLMAP database written by mkdesc")
     try:
         with closing(sqlite3.connect(path)) as base:
+            (state,) = base.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise Damaged(f"{path}: damaged ({shorten(state)})")
             found = base.execute("SELECT settings FROM mkdesc").fetchone()
             names = {name for (name,) in base.execute("SELECT name FROM images")}
-    except sqlite3.DatabaseError as error:
-        raise ValueError(f"{path}: not a COLMAP database written by mkdesc ({error})") from None
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        reason = shorten(str(error))
+        if reason.startswith("no such table"):  # it is whole, but somebody else's
+            raise ValueError(
+                f"{path}: not a COLMAP database written by mkdesc ({reason})"
+            ) from None
+        raise Damaged(f"{path}: damaged ({reason})") from None
     check_settings(path, found[0] if found else "", settings)
     return names
 

@@ -1,19 +1,30 @@
-"""Features in the layout of hloc: one HDF5 file, one group per image."""
+"""Features in the layout of hloc: one HDF5 file, one group per image.
+
+Damaged files can keep HDF5's library busy for ever, or end the process. They are looked into by a
+process of their own; checksums, of data and of what describes them, tell whether they are whole.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import Damaged, atomic_path
 from mkdesc.features.folder import check_settings, load_features
 
-__all__ = ["add_features", "h5py_module", "stored_names"]
+__all__ = ["add_features", "h5py_module", "print_contents", "stored_names"]
 
 #: The attribute of the file that says how its features were made.
 _SETTINGS = "mkdesc"
+#: How such files begin; and those whose beginning never reached the disk.
+_BEGINNINGS = (b"\x89HDF\r\n\x1a\n", b"", bytes(8))
+#: Seconds that looking into a file may take, and bytes that are read in another one.
+SECONDS, BYTES_PER_SECOND = 2, 20e6
 
 
 def h5py_module() -> Any:
@@ -31,28 +42,60 @@ def stored_names(path: Path, settings: str) -> set[str]:
     Parameters
     ----------
     path
-        Of the HDF5 file.
+        Of the HDF5 file; :class:`~mkdesc._support.files.Damaged` if it is.
     settings
         How its features must have been made.
     """
-    h5py = h5py_module()
+    h5py_module()
     if not path.exists():
         return set()
+    with path.open("rb") as file:
+        if file.read(8) not in _BEGINNINGS:
+            raise ValueError(f"{path}: not an HDF5 file")
+    code = "from mkdesc.features.stores.hloc import print_contents; print_contents()"
+    seconds = SECONDS + path.stat().st_size / BYTES_PER_SECOND
     try:
-        with h5py.File(path, "r") as file:
-            found = file.attrs.get(_SETTINGS, "")
-            names: list[str] = []
-            file.visititems(
-                lambda name, item: names.append(name) if "keypoints" in _members(item) else None
-            )
-    except OSError as error:
-        raise ValueError(f"{path}: not an HDF5 file ({error})") from None
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(path), str(seconds)],
+            capture_output=True,
+            timeout=30 + 10 * seconds,  # the child counts its own: this one may have to wait
+        )
+        found, names = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        raise Damaged(f"{path}: damaged") from None
     check_settings(path, found, settings)
     return set(names)
 
 
-def _members(item: Any) -> Any:
-    return item.keys() if hasattr(item, "keys") else ()
+def print_contents() -> None:
+    """Read all of a file and print the settings and the images as JSON: the child's part."""
+    path, seconds = sys.argv[1:]
+    h5py = h5py_module()
+    _limit_computing(float(seconds))
+    names: list[str] = []
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            for start in range(0, len(item), 4096):
+                item[start : start + 4096]
+        elif "keypoints" in item:
+            names.append(name)
+
+    with h5py.File(path, "r") as file:
+        found = str(file.attrs.get(_SETTINGS, ""))
+        file.visititems(visit)
+    print(json.dumps([found, names]))
+
+
+def _limit_computing(seconds: float) -> None:
+    """End this process when it has computed for so long from here on, where that can be said."""
+    try:
+        import resource
+    except ImportError:
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    end = int(used.ru_utime + used.ru_stime + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (end, end))
 
 
 def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) -> None:
@@ -73,17 +116,23 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
     with atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
-        # Ours alone, and locked already as a file that is being written.
-        with h5py.File(partial, "a" if path.exists() else "w", locking=False) as file:
+        mode = "a" if path.exists() else "w"
+        # Not locked: it is ours alone, and locked already as a file that is being written.
+        with h5py.File(partial, mode, libver="v110", locking=False) as file:
             file.attrs[_SETTINGS] = settings
             for name in names:
                 found = load_features(folder, name)
-                group = file.create_group(name)
                 # hloc's pixel centres are at integers, as ours; it adds COLMAP's half itself.
-                group["keypoints"] = found.keypoints[:, :2]
+                arrays = {
+                    "keypoints": found.keypoints[:, :2],
+                    "descriptors": found.descriptors.T,
+                    "scores": found.scores,
+                    "scales": found.keypoints[:, 2],
+                    "oris": found.keypoints[:, 3],
+                    "image_size": found.image_size,
+                }
+                group = file.create_group(name)
+                for key, array in arrays.items():
+                    # Nothing has no checksum.
+                    group.create_dataset(key, data=array, fletcher32=array.size > 0)
                 group["keypoints"].attrs["uncertainty"] = 1.0
-                group["descriptors"] = found.descriptors.T
-                group["scores"] = found.scores
-                group["scales"] = found.keypoints[:, 2]
-                group["oris"] = found.keypoints[:, 3]
-                group["image_size"] = found.image_size

@@ -1,0 +1,84 @@
+"""Small inputs for every command that writes, and the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COMMANDS", "earlier", "make_inputs"]
+
+#: Commands by name, run in an empty folder. ``{data}`` is the folder of inputs.
+COMMANDS = {
+    "describe": "describe {data}/patches.npy -o out.npy --resize",
+    "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
+    "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
+    "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
+    "features": "features {data}/photos -o out --keypoints 50",
+    "features-h5": "features {data}/photos -o out.h5 --keypoints 50",
+    "features-db": "features {data}/photos -o out.db --keypoints 50",
+    "index": "index {data}/photos -o index --keypoints 50",
+    "find": "find {data}/photos/a.png {data}/index -o sheet.jpg --verify",
+    "groups": "groups {data}/index -o places --least 1",
+    "pairs": "pairs {data}/photos -o pairs.txt --index index",
+    "sfm": "sfm {data}/photos -o model --stop-after matches --keypoints 200",
+    "make-hpatches": "make-hpatches {data}/graf {data}/wall -o strips --max-patches 20",
+    "export-csv": "export hpatches-csv {data}/strips -o csv",
+    "evaluate": "evaluate hpatches {data}/strips -o run -d mkd-raw,default --tasks matching",
+    "compare": "compare {data}/run1 {data}/run2 -o both",
+    "inspect": "inspect {data}/patch-a.png {data}/patch-b.png -o i.png",
+    "export-page": "explore --export page.html",
+    "figures": "figures -o figures --formats png",
+}
+#: Inputs that commands make, in the order in which they are needed.
+_EARLIER = {
+    "index": COMMANDS["index"].replace("-o ", "-o {data}/"),
+    "strips": COMMANDS["make-hpatches"].replace("-o ", "-o {data}/"),
+    "run1": COMMANDS["evaluate"].replace("-o run", "-o {data}/run1"),
+    "run2": COMMANDS["evaluate"].replace("-o run -d mkd-raw", "-o {data}/run2 -d compact"),
+}
+
+
+def earlier(names: Iterable[str]) -> list[str]:
+    """Commands that make what others need."""
+    found: dict[str, str] = {}
+    wanted = [COMMANDS[name] for name in names]
+    for name, command in reversed(_EARLIER.items()):
+        if any(f"{{data}}/{name}" in one for one in wanted):
+            found[name] = command
+            wanted.append(command)
+    return list(reversed(found.values()))
+
+
+def _noise(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Something with keypoints."""
+    import cv2
+
+    noise = cv2.GaussianBlur(rng.random(shape), (0, 0), 2)
+    scaled = cv2.normalize(noise, None, 0, 255, cv2.NORM_MINMAX)
+    return np.asarray(scaled, np.uint8)
+
+
+def make_inputs(data: Path) -> None:
+    """Photographs, patches with labels, and two sequences."""
+    import cv2
+
+    rng = np.random.default_rng(0)
+    (data / "photos").mkdir(parents=True)
+    scene = _noise(rng, (300, 400))
+    for number, name in enumerate("abcde"):
+        cv2.imwrite(str(data / "photos" / f"{name}.png"), scene[10 * number :, : 400 - 9 * number])
+        cv2.imwrite(str(data / f"patch-{name}.png"), scene[10 * number :, :64][:64])
+    np.save(data / "patches.npy", rng.integers(0, 256, (20_000, 16, 16), np.uint8))
+    points = np.repeat(rng.random((60, 16, 16)), 3, axis=0)
+    noisy = np.clip(points + rng.normal(0, 0.05, points.shape), 0, 1)
+    labels = np.repeat(np.arange(60), 3)
+    np.savez(data / "train.npz", patches=(255 * noisy).astype(np.uint8), labels=labels)
+    for name in ("graf", "wall"):
+        (data / name).mkdir()
+        view = _noise(rng, (200, 200))
+        for k in range(1, 7):
+            cv2.imwrite(str(data / name / f"{k}.png"), view)
+            np.savetxt(data / name / f"H_1_{k}", np.eye(3))

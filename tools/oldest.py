@@ -1,0 +1,22 @@
+"""The oldest versions that pyproject.toml allows, as pip takes them; PyTorch is left out."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+EXTRAS = ("images", "colmap", "hloc", "plots", "explore")
+
+
+def main() -> None:
+    """Print them."""
+    text = (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text()
+    project = tomllib.loads(text)["project"]
+    wanted = [*project["dependencies"]]
+    for extra in EXTRAS:
+        wanted += project["optional-dependencies"][extra]
+    print(" ".join(sorted({one.replace(">=", "==") for one in wanted})))
+
+
+if __name__ == "__main__":
+    main()
