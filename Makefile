@@ -19,6 +19,7 @@ test: .venv/installed-test ## lint, types, tests and doctests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON

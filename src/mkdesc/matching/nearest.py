@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
+
+if TYPE_CHECKING:
+    import cv2
 
 __all__ = [
     "Matches",
@@ -46,7 +49,7 @@ class Matches(NamedTuple):
     pairs: NDArray[np.int64]
     distances: NDArray[np.float32]
 
-    def to_opencv(self) -> list[Any]:
+    def to_opencv(self) -> list[cv2.DMatch]:
         """``cv2.DMatch`` objects, for ``cv2.drawMatches`` and the like."""
         make = opencv().DMatch
         rows = zip(self.pairs.tolist(), self.distances.tolist(), strict=True)

@@ -6,13 +6,16 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mkdesc._support.files import atomic_folder
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.places import certain_pairs, places_among
+
+if TYPE_CHECKING:
+    import pycolmap
 
 __all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 
@@ -42,7 +45,7 @@ def map_images(
     seed: int | None,
     centres: bool,
     tell: Progress,
-) -> dict[int, Any]:
+) -> dict[int, pycolmap.Reconstruction]:
     """COLMAP's incremental mapping of each place; replaces earlier models as a whole.
 
     Parameters
