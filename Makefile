@@ -12,7 +12,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
-demo: .venv/installed-images,plots ## describe and match a photograph and its warp
+demo: .venv/installed-images ## describe and match a photograph and its warp
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test ## lint, types, tests and doctests
