@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test bench models nets clean
+.PHONY: demo test docs bench models nets dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -58,5 +58,9 @@ nets: .venv/installed-images,torch
 		--parametrization extended-fine --patch-size 24 --side 20 \
 		--hidden 896 --rank 160 --steps 36000 --loss hardest
 
+dist: .venv/installed-build ## wheel and sdist; the same bytes from the same commit
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build
+
 clean:
-	rm -rf .venv
+	rm -rf .venv site

@@ -5,6 +5,7 @@ May use: every other room.
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
@@ -13,6 +14,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # some consoles lack some characters
+            stream.reconfigure(errors="backslashreplace")
     try:
         sys.exit(_run())
     except KeyboardInterrupt:

@@ -179,14 +179,14 @@ def extract_features(
     how.make(device=device)  # refuses what is wrong before anything is written
     target.mkdir(parents=True, exist_ok=True)
     if (target / SETTINGS).exists():
-        check_settings(target, (target / SETTINGS).read_text(), described)
+        check_settings(target, (target / SETTINGS).read_text(encoding="utf-8"), described)
     elif any(features_path(target, name).exists() for name in images):
         raise ValueError(
             f"{target}: has files of features, but no {SETTINGS}; choose another place"
         )
     else:
         with atomic_path(target / SETTINGS) as partial:
-            partial.write_text(described)
+            partial.write_text(described, encoding="utf-8")
     kept = [name for name in images if _is_whole(target, name)]
     there = set(kept)
     names = [name for name in images if name not in there]
@@ -275,7 +275,7 @@ def _is_whole(folder: Path, name: str) -> bool:
 def refuse_foreign(folder: Path, settings: str) -> None:
     """Refuse a folder that has files but does not say that they are features so made."""
     if (folder / SETTINGS).is_file():
-        check_settings(folder, (folder / SETTINGS).read_text(), settings)
+        check_settings(folder, (folder / SETTINGS).read_text(encoding="utf-8"), settings)
     elif folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
 

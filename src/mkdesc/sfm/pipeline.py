@@ -297,7 +297,7 @@ def _mapped(matched: Matched, images: Path, target: Path, how: Mapping, tell: Pr
     report = make_report(models, matched.database, matched.images, matched.bad)
     write_page(target / PAGE, report, models, matched.database)
     with atomic_path(target / REPORT) as partial:
-        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1))
+        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1), encoding="utf-8")
     return report
 
 

@@ -77,7 +77,10 @@ def read_homography(path: str | Path) -> NDArray[np.float64]:
     [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
     """
     try:
-        numbers = [float(word) for word in Path(path).read_text().replace(",", " ").split()]
+        numbers = [
+            float(word)
+            for word in Path(path).read_text(encoding="utf-8").replace(",", " ").split()
+        ]
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     if len(numbers) != 9:
@@ -267,7 +270,9 @@ def make_sequence(
         for strip, jitter in drawn.items():
             rows = jitter[chosen, : len(_DRAWN)]
             _write_table(partial / f"{strip}.jitter.csv", ",".join(_DRAWN), rows)
-        (partial / "sequence.json").write_text(json.dumps(settings, indent=1) + "\n")
+        (partial / "sequence.json").write_text(
+            json.dumps(settings, indent=1) + "\n", encoding="utf-8"
+        )
     return target
 
 
