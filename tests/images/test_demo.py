@@ -9,6 +9,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from mkdesc.cli.app import app
+from mkdesc.datasets.hpatches.make_strips import read_sequence
 from mkdesc.images.demo import photograph, scene_views, slanted, warped, write_demo
 
 
@@ -54,7 +55,16 @@ def test_files_that_are_there_stay(tmp_path):
     files = write_demo(tmp_path)
     assert (tmp_path / "photo.png").read_text() == "mine"
     assert all(path.is_file() for path in files)
-    assert cv2.imread(str(files[-1])) is not None
+    assert all(cv2.imread(str(path)) is not None for path in files[1:] if path.suffix == ".png")
+
+
+def test_the_homographies_of_the_sequences_lead_to_their_images(tmp_path):
+    write_demo(tmp_path)
+    for sequence in ("v_turn", "i_light"):
+        images, homographies = read_sequence(tmp_path / "sequences" / sequence)
+        here, there = sift_matches(images[0], images[5])
+        right = cv2.perspectiveTransform(here[None], homographies[4])[0] - there
+        assert (np.linalg.norm(right, axis=1) < 2).mean() > 0.5
 
 
 def test_the_command_says_what_can_be_typed(tmp_path, monkeypatch):

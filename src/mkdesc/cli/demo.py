@@ -17,15 +17,15 @@ def command(
 ) -> None:
     """Write photographs to try things with, and say what to type next.
 
-    A portrait, two changed copies of it, and eight views of a small scene. Files that are there
-    already stay.
+    A portrait, two changed copies of it, eight views of a small scene, and two sequences with
+    their homographies. Files that are there already stay.
     """
     from mkdesc.images.demo import write_demo
 
-    files = write_demo(folder)
-    print(f"written: {len(files)} photographs in {folder}")
-    print("type next:")
+    photographs = [path for path in write_demo(folder) if path.suffix == ".png"]
+    print(f"{folder}: {len(photographs)} photographs")
+    print("what to type next:")
     print(f"  mkdesc match {folder / 'photo.png'} {folder / 'warped.png'} -o matches.jpg")
     print(f"  mkdesc match {folder / 'photo.png'} {folder / 'slanted.png'} --wide -o wide.jpg")
-    print(f"  mkdesc learn photos {folder} -o mine.safetensors --like photo")
+    print(f"  mkdesc learn photos {folder / 'views'} -o mine.safetensors --like photo")
     print(f"  mkdesc sfm {folder / 'views'} -o model        # pip install 'mkdesc[colmap]'")

@@ -132,18 +132,39 @@ def _view(angle: float, seed: int) -> SceneView:
     return SceneView(_darkened(image, 1.0, 2, seed), centre)
 
 
-def write_demo(folder: Path) -> list[Path]:
-    """Write ``photo.png``, ``warped.png``, ``slanted.png`` and ``views/*.png`` to a folder.
+def _sequence(image: Gray, turn: float, gamma: float) -> dict[str, bytes]:
+    """Five changed copies of an image, ever more, and the homographies to them, as files."""
+    height, width = image.shape
+    files = {"1.png": encode_image(".png", image)}
+    for k in range(2, 7):
+        homography = _turned(width, height, turn * (k - 1), 1 - 0.01 * abs(turn))
+        copy = opencv().warpPerspective(image, homography, (width, height))
+        changed = _darkened(copy, gamma ** (k - 1), 3, seed=k)
+        files[f"{k}.png"] = encode_image(".png", changed)
+        rows = (" ".join(f"{number:.9g}" for number in row) for row in homography)
+        files[f"H_1_{k}"] = "\n".join(rows).encode()
+    return files
 
-    Files that are there already stay as they are. Returns all of them.
+
+def write_demo(folder: Path) -> list[Path]:
+    """Write the photographs to a folder, which is made if need be.
+
+    ``photo.png``, ``warped.png``, ``slanted.png``; ``views/``, of the scene; and two folders of
+    ``sequences/`` with six photographs of a plane each and the homographies between them. Files
+    that are there already stay as they are. Returns all of them.
     """
-    image = photograph()
+    image, views = photograph(), scene_views()
     pictures = {"photo.png": image, "warped.png": warped(image)[0], "slanted.png": slanted(image)}
-    pictures |= {f"views/{k}.png": view.image for k, view in enumerate(scene_views())}
-    for name, pixels in pictures.items():
+    pictures |= {f"views/{k}.png": view.image for k, view in enumerate(views)}
+    files = {name: encode_image(".png", pixels) for name, pixels in pictures.items()}
+    turns = {"v_turn": (image, 7.0, 1.0), "i_light": (views[3].image, 0.0, 1.2)}
+    for sequence, (first, turn, gamma) in turns.items():
+        for name, data in _sequence(first, turn, gamma).items():
+            files[f"sequences/{sequence}/{name}"] = data
+    for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             with atomic_path(path) as partial:
-                partial.write_bytes(encode_image(".png", pixels))
-    return [folder / name for name in pictures]
+                partial.write_bytes(data)
+    return [folder / name for name in files]
