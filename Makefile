@@ -22,6 +22,11 @@ test: .venv/installed-test ## lint, types, tests and doctests
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest
 
+docs: .venv/installed-docs ## the site, into site/
+	rm -rf site
+	$(BIN)/sphinx-build -d build/doctrees --fail-on-warning --keep-going --quiet docs site
+	$(BIN)/python tools/check_site.py site
+
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ from sphinx.application import Sphinx
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "tools"))
 
-from references import svg_of_graph, write_api, write_command_line, write_export  # noqa: E402
+from references import (  # noqa: E402
+    svg_of_graph,
+    write_api,
+    write_command_line,
+    write_export,
+    write_notebook,
+    write_wheel,
+)
 
 from mkdesc import __version__  # noqa: E402
 
@@ -47,7 +55,7 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
 nitpicky = True
 # Names of our own must lead somewhere; those of others are not looked up, which takes a network.
-nitpick_ignore_regex = [(r"py:.*", r"(?!mkdesc\.).*")]
+nitpick_ignore_regex = [(r"py:.*", r"(?!mkdesc\.).*|mkdesc\.compute\..*")]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mkdesc"
@@ -86,10 +94,27 @@ def _mathml(translator: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
+def _skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options: Any) -> bool:
+    """Fields of named tuples are told of in the class already."""
+    return skip or type(member).__name__ == "_tuplegetter"
+
+
+def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Drop links from the source: they miss what is told of under a shorter name."""
+    if page.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
 def setup(app: Sphinx) -> None:
     """Write the references, which come from the source."""
     write_command_line(DOCS / "reference" / "command-line.md")
     write_api(DOCS / "reference" / "api")
     write_export(DOCS / "_generated" / "extra" / "explorer-page.html")
+    write_wheel(DOCS / "_generated" / "extra")
+    for name in ("match", "retrain", "reconstruct"):
+        page = DOCS / "tutorials" / f"{name}.md"
+        write_notebook(page, DOCS / "_generated" / "extra" / "notebooks" / f"{name}.ipynb")
     app.add_directive("mermaid", Mermaid)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _no_way_back)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,16 +16,33 @@ from pathlib import Path
 import rooms
 
 #: Rooms that users have no business in.
-INSIDE = ("_support", "cli", "compute")
+INSIDE = ("_support", "cli", "compute", "descriptor")
 #: What the names of modules end in that are no interface of anybody's.
 COMPILED = ("_numba", "_triton")
 
 
 def write_command_line(path: Path) -> None:
     """The reference of the command line, by typer, from the program itself."""
-    command = [sys.executable, "-m", "typer", "mkdesc.cli.app", "utils", "docs", "--name", "mkdesc"]
+    command = [
+        sys.executable,
+        "-m",
+        "typer",
+        "mkdesc.cli.app",
+        "utils",
+        "docs",
+        "--name",
+        "mkdesc",
+    ]
     text = subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
     _write(path, text.replace("# `mkdesc`", "# Command line", 1))
+
+
+def write_wheel(folder: Path) -> None:
+    """The package itself, for who has nothing but the site."""
+    folder.mkdir(parents=True, exist_ok=True)
+    quiet = ["--quiet", "--no-deps", "--wheel-dir", str(folder)]
+    repository = str(rooms.PACKAGE.parents[1])
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *quiet, repository], check=True)
 
 
 def write_export(path: Path) -> None:
@@ -47,7 +66,8 @@ def write_api(folder: Path) -> None:
         return found
 
     _write(folder / "mkdesc.md", _page("What `import mkdesc` gives", {"mkdesc": fresh("mkdesc")}))
-    for room in sorted({*rooms.allowed()} - {*INSIDE}):
+    # PyTorch's front door comes before the rooms that it shows things of.
+    for room in sorted({*rooms.allowed()} - {*INSIDE}, key=lambda room: (room != "torch", room)):
         own = [module for module in modules if rooms.room_of(module) == room]
         documented = {module: fresh(module) for module in own if not module.endswith(COMPILED)}
         kept = {name: names for name, names in documented.items() if names or name == own[0]}
@@ -76,9 +96,9 @@ def _public(path: Path) -> list[str]:
 def _home(module: str, name: str, modules: dict[str, Path]) -> str:
     """The module that a name is defined in, wherever it is imported from."""
     for node in ast.walk(ast.parse(modules[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module in modules:
-            if any(alias.name == name for alias in node.names):
-                return _home(node.module, name, modules)
+        found = isinstance(node, ast.ImportFrom) and node.module in modules
+        if found and any(alias.name == name for alias in node.names):
+            return _home(node.module, name, modules)
     return module
 
 
@@ -89,14 +109,47 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def write_notebook(page: Path, path: Path) -> None:
+    """A tutorial as a notebook: its text, its Python, and its commands after a ``!``."""
+    cells: list[dict[str, object]] = []
+    text = page.read_text(encoding="utf-8")
+    code = r"^(```(?:python|console)\n.*?^```$)"
+    for part in re.split(code, text, flags=re.MULTILINE | re.DOTALL):
+        if found := re.match(r"```(python|console)\n(.*)```$", part, re.DOTALL):
+            cells.append(_cell("code", _as_cell(found[1], found[2])))
+        elif part.strip():
+            cells.append(_cell("markdown", re.sub(r"<!--.*?-->", "", part).strip()))
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    whole = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
+    _write(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+
+
+def _as_cell(kind: str, text: str) -> str:
+    if kind == "python":
+        return text.strip()
+    lines = [line for line in text.splitlines() if line.startswith("$ ")]
+    return "\n".join("!" + line.removeprefix("$ ") for line in lines)
+
+
+def _cell(kind: str, source: str) -> dict[str, object]:
+    cell: dict[str, object] = {"cell_type": kind, "metadata": {}, "source": source}
+    return cell | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+
+
 def svg_of_graph(mermaid: str) -> str:
     """The picture of a Mermaid graph of plain arrows, as SVG: nothing has to be fetched for it."""
-    arrows = [tuple(line.split(" --> ")) for line in map(str.strip, mermaid.splitlines()) if "-->" in line]
+    arrows = [
+        tuple(line.split(" --> "))
+        for line in map(str.strip, mermaid.splitlines())
+        if "-->" in line
+    ]
     level: dict[str, int] = {}
     for _ in arrows:  # as often as the longest way may be long
         for start, end in arrows:
             level[end] = max(level.get(end, 0), level.setdefault(start, 0) + 1)
-    columns = [[name for name in level if level[name] == k] for k in range(max(level.values()) + 1)]
+    columns = [
+        [name for name in level if level[name] == k] for k in range(max(level.values()) + 1)
+    ]
     place = dict(_places(columns))
     height = 60 * max(map(len, columns))
     lines = [f'<svg viewBox="0 0 {150 * len(columns)} {height}" role="img" class="graph">']

@@ -89,7 +89,7 @@ def match_descriptors(
     Notes
     -----
     All vectors are first moved and scaled alike, to be of about unit size; whole numbers stay
-    exact. Distances are compared as scores -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2, one
+    exact. Distances are compared as scores ``-|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2``, one
     matrix product per block; rows and columns of a block are searched in one pass. Bytes are
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """

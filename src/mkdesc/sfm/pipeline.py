@@ -53,7 +53,7 @@ class Mapping:
         How images are described.
     ratio, max_distance
         Tests that mutual nearest neighbours must pass, as for
-        :func:`mkdesc.matching.nearest.match_descriptors`.
+        :func:`mkdesc.match_descriptors`.
     cameras
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model
