@@ -68,12 +68,13 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "benchmarks": [], "gallery": []}
 html_math_renderer = "mathml"  # which browsers show by themselves; MathJax would be fetched
 
 
@@ -102,7 +103,8 @@ def _skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options
 def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Drop links from the source: they miss what is told of under a shorter name."""
     if page.startswith("_modules/"):
-        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+        dead = r'<a class="viewcode-back".*?</a>|<li><a href="builtins.html">.*?</li>'
+        context["body"] = re.sub(dead, "", context["body"])
 
 
 def setup(app: Sphinx) -> None:

@@ -87,6 +87,7 @@ def place(tmp_path, photographs, monkeypatch):
     for k in range(2):
         shutil.copy(photographs / "views" / f"{k}.png", tmp_path / "images" / f"{k:04d}.jpg")
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    monkeypatch.setattr("mkdesc.cli.compiling._help", lambda: None)  # no processes left behind
     return tmp_path
 
 
@@ -133,7 +134,7 @@ def test_notebooks_do_what_the_pages_do(name, tmp_path):
     notebook = json.loads((tmp_path / "page.ipynb").read_text(encoding="utf-8"))
     cells = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
     shown = [block for block in blocks(page) if block.kind in ("python", "console")]
-    assert len(cells) == len(shown) > 2
+    assert len(cells) == len(shown) > 1
     for cell, block in zip(cells, shown, strict=True):
         if block.kind == "python":
             assert cell == block.text.strip()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,7 @@ def write_export(path: Path) -> None:
 
 def write_api(folder: Path) -> None:
     """A page for the front door and one per room: every name of every ``__all__``, once."""
+    shutil.rmtree(folder, ignore_errors=True)
     modules = rooms.modules()
     seen: set[tuple[str, str]] = set()
 
