@@ -120,7 +120,9 @@ def write_notebook(page: Path, path: Path) -> None:
         if found := re.match(r"```(python|console)\n(.*)```$", part, re.DOTALL):
             cells.append(_cell("code", _as_cell(found[1], found[2])))
         elif part.strip():
-            cells.append(_cell("markdown", re.sub(r"<!--.*?-->", "", part).strip()))
+            plain = re.sub(r"<!--.*?-->", "", part).strip()
+            beside = re.sub(r"\]\((?!\.\./|https?:)", "](../tutorials/", plain)
+            cells.append(_cell("markdown", re.sub(r"(\]\(\S+)\.md", r"\1.html", beside)))
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     whole = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
     _write(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
