@@ -49,6 +49,17 @@ FENCE = re.compile(
 NUMBER = re.compile(r"\d[\d,.]*")
 
 
+#: What pages need besides the package and OpenCV, and how to tell that they do.
+NEEDS = {
+    "torch": r"import torch|TrainedHead\(",
+    "kornia": r"import kornia",
+    "sklearn": r"from sklearn",
+    "h5py": r"import h5py",
+    "pycolmap": r"import pycolmap",
+    "matplotlib": r"\$ mkdesc inspect",
+}
+
+
 @dataclass
 class Block:
     """A block of code of a page; ``why`` it is not run, if it is not."""
@@ -91,8 +102,15 @@ def place(tmp_path, photographs, monkeypatch):
     return tmp_path
 
 
+def skip_unless_installed(path: Path) -> None:
+    for module, sign in NEEDS.items():
+        if re.search(sign, path.read_text(encoding="utf-8")):
+            pytest.importorskip(module)
+
+
 @pages
 def test_code_runs_as_shown(path, place, monkeypatch, capsys):
+    skip_unless_installed(path)
     names = {"__name__": path.stem}
     for block in blocks(path):
         if block.kind == "python" and ">>>" not in block.text:
@@ -110,6 +128,7 @@ def test_code_runs_as_shown(path, place, monkeypatch, capsys):
 
 @pages
 def test_examples_run(path, place):
+    skip_unless_installed(path)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.testfile(str(path), module_relative=False, optionflags=flags).failed == 0
 

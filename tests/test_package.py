@@ -79,3 +79,15 @@ def test_what_a_console_cannot_show_is_no_error(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=ascii_only)
     assert done.returncode == 0, done.stderr
     assert "\\u03ba" in done.stdout
+
+
+def test_a_package_index_shows_the_readme_with_absolute_links():
+    tool = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    for change in tool["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(change["pattern"], change["replacement"], text)
+    targets = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(targets) > 10
+    address = PROJECT["urls"]["Repository"].removeprefix("https://github.com/")
+    assert all(target.startswith("https://") and address in target for target in targets)
+    assert text.count("](https://raw.githubusercontent.com/") == 1  # the picture
