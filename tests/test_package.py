@@ -1,6 +1,8 @@
 """What the packages say about themselves, and what must hold on every system."""
 
 import ast
+import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -91,3 +93,21 @@ def test_a_package_index_shows_the_readme_with_absolute_links():
     address = PROJECT["urls"]["Repository"].removeprefix("https://github.com/")
     assert all(target.startswith("https://") and address in target for target in targets)
     assert text.count("](https://raw.githubusercontent.com/") == 1  # the picture
+
+
+def _returned(module):
+    """What the public functions and methods of a module say that they return, by name."""
+    for name in getattr(module, "__all__", []):
+        found = getattr(module, name)
+        inner = vars(found).items() if isinstance(found, type) else [("", found)]
+        for own, function in inner:
+            if inspect.isfunction(function) and not own.startswith("_"):
+                yield f"{name}.{own}", str(inspect.signature(function).return_annotation)
+
+
+@pytest.mark.parametrize("name", ["", ".learn", ".models", ".matching.nearest", ".features.pair"])
+def test_public_results_have_types(name):
+    returned = dict(_returned(importlib.import_module(f"mkdesc{name}")))
+    assert returned
+    bare = re.compile(r"Any|(?:list|tuple)\[Any(?:, \.\.\.)?\]")
+    assert [own for own, type_ in returned.items() if bare.fullmatch(type_.strip("'"))] == []
