@@ -87,7 +87,9 @@ def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
     model.export_PLY(folder / "points.ply")
 
 
-def _all_models(base: Path, images: Path, seed: int | None, tell: Progress) -> Iterator[pycolmap.Reconstruction]:
+def _all_models(
+    base: Path, images: Path, seed: int | None, tell: Progress
+) -> Iterator[pycolmap.Reconstruction]:
     """The models of each place by itself, then those of what they leave over of it.
 
     COLMAP keeps a model of two images, and tries pairs that are less good to begin with, only
