@@ -98,7 +98,8 @@ def place(tmp_path, photographs, monkeypatch):
     for k in range(2):
         shutil.copy(photographs / "views" / f"{k}.png", tmp_path / "images" / f"{k:04d}.jpg")
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
-    monkeypatch.setattr("mkdesc.cli.compiling._help", lambda: None)  # no processes left behind
+    # No processes are left behind.
+    monkeypatch.setattr("mkdesc.cli.compiling._start", lambda *call: None)
     return tmp_path
 
 
