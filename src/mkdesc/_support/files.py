@@ -37,6 +37,8 @@ class Damaged(ValueError):
 
 #: What temporary files and folders end in; they begin with a dot, and readers pass over such.
 _PARTIAL = ".partial"
+#: What they end in until they are held: others, who remove what nobody holds, pass over these too.
+_UNHELD = ".new"
 
 
 @contextmanager
@@ -61,10 +63,15 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileNotFoundError(f"the folder {target.parent} does not exist")
     _remove_orphans(target)
     partial = _partial(target)
-    held = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
+    unheld = partial.with_suffix(_UNHELD)
+    held = os.open(unheld, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
     mode = os.fstat(held).st_mode & 0o777
-    try:
+    if fcntl is None:  # where nothing is locked, an open file cannot be renamed either
+        os.close(held)
+    else:
         _hold(held)
+    unheld.rename(partial)
+    try:
         yield partial
         partial.chmod(mode)  # some writers replace the file by one of their own
         partial.replace(target)
@@ -72,7 +79,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
         raise
     finally:
-        os.close(held)
+        if fcntl is not None:
+            os.close(held)
 
 
 @contextmanager
@@ -93,11 +101,13 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = _followed(path)
     _remove_orphans(target)
     partial = _partial(target)
-    partial.mkdir()
-    held = os.open(partial, os.O_RDONLY) if fcntl is not None else None
+    unheld = partial.with_suffix(_UNHELD)
+    unheld.mkdir()
+    held = os.open(unheld, os.O_RDONLY) if fcntl is not None else None
+    if held is not None:
+        _hold(held)
+    unheld.rename(partial)
     try:
-        if held is not None:
-            _hold(held)
         yield partial
         if target.exists():
             _exchange(partial, target)

@@ -8,13 +8,16 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap_sizes import check_sizes
+
+if TYPE_CHECKING:
+    import pycolmap
 
 __all__ = [
     "Observations",
@@ -72,7 +75,7 @@ def from_colmap_pixels(xy: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(xy, np.float64) - _CENTRE
 
 
-def read_model(model: str | Path) -> Any:
+def read_model(model: str | Path) -> pycolmap.Reconstruction:
     """A sparse model as a ``pycolmap.Reconstruction``.
 
     Parameters

@@ -113,7 +113,7 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: no index here (mkdesc index IMAGES -o {folder})")
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         known = {key.name for key in fields(Manifest)}
         manifest = Manifest(**{key: found[key] for key in known})
     except (ValueError, TypeError, KeyError):
@@ -133,7 +133,7 @@ def _damaged(path: Path) -> ValueError:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make this the state of an index."""
     with atomic_path(folder / INDEX) as partial:
-        partial.write_text(json.dumps(asdict(manifest), indent=1))
+        partial.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:

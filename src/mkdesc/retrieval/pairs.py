@@ -136,7 +136,7 @@ def write_pairs(path: str | Path, pairs: Iterable[Pair]) -> None:
                 raise ValueError(f"{name!r}: expected a name without spaces for a list of pairs")
         lines.append(f"{pair[0]} {pair[1]}\n")
     with atomic_path(path) as partial:
-        partial.write_text("".join(lines))
+        partial.write_text("".join(lines), encoding="utf-8")
 
 
 def read_pairs(path: str | Path, names: Collection[str]) -> list[Pair]:

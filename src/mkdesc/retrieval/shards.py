@@ -47,7 +47,7 @@ class Shard:
     def stamps(self) -> dict[str, Stamp]:
         """The images by name, in their order, and the files they were made of."""
         try:
-            found = json.loads((self.folder / IMAGES).read_text())
+            found = json.loads((self.folder / IMAGES).read_text(encoding="utf-8"))
             return {str(name): (int(size), int(changed)) for name, size, changed in found}
         except (OSError, ValueError, TypeError):
             raise self._damaged(IMAGES) from None
@@ -175,7 +175,7 @@ def write_shard(
     starts = np.concatenate([[0], np.cumsum(np.bincount(found, minlength=words))])
     with atomic_folder(folder) as partial:
         listed = [[name, *stamp] for name, stamp in stamps.items()]
-        (partial / IMAGES).write_text(json.dumps(listed))
+        (partial / IMAGES).write_text(json.dumps(listed), encoding="utf-8")
         np.save(partial / STARTS, starts)
         np.save(partial / ROWS, rows[order])
         np.save(partial / CODES, codes[order])

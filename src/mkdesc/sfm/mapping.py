@@ -6,13 +6,16 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mkdesc._support.files import atomic_folder
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.places import certain_pairs, places_among
+
+if TYPE_CHECKING:
+    import pycolmap
 
 __all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 
@@ -42,7 +45,7 @@ def map_images(
     seed: int | None,
     centres: bool,
     tell: Progress,
-) -> dict[int, Any]:
+) -> dict[int, pycolmap.Reconstruction]:
     """COLMAP's incremental mapping of each place; replaces earlier models as a whole.
 
     Parameters
@@ -78,13 +81,15 @@ def map_images(
     return dict(enumerate(models))
 
 
-def _write_model(model: Any, folder: Path) -> None:
+def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
     folder.mkdir()
     model.write_binary(folder)
     model.export_PLY(folder / "points.ply")
 
 
-def _all_models(base: Path, images: Path, seed: int | None, tell: Progress) -> Iterator[Any]:
+def _all_models(
+    base: Path, images: Path, seed: int | None, tell: Progress
+) -> Iterator[pycolmap.Reconstruction]:
     """The models of each place by itself, then those of what they leave over of it.
 
     COLMAP keeps a model of two images, and tries pairs that are less good to begin with, only
@@ -117,12 +122,12 @@ def _all_models(base: Path, images: Path, seed: int | None, tell: Progress) -> I
 
 def _best_models(
     base: Path, place: list[str], images: Path, seed: int | None, more: Callable[[int], None]
-) -> list[Any]:
+) -> list[pycolmap.Reconstruction]:
     """The models of a place; where it is small, of the best of some tries.
 
     Where COLMAP begins is chance, and decides how many images join.
     """
-    best: list[Any] = []
+    best: list[pycolmap.Reconstruction] = []
     for number in range(TRIES if len(place) <= SMALL else 1):
         found = _models_of(base, place, images, number + (seed or 0), seed is not None, more)
         best = max(best, found, key=_worth)
@@ -131,7 +136,7 @@ def _best_models(
     return best
 
 
-def _worth(models: list[Any]) -> tuple[int, int]:
+def _worth(models: list[pycolmap.Reconstruction]) -> tuple[int, int]:
     """Images and points of the largest model."""
     return max(((m.num_reg_images(), m.num_points3D()) for m in models), default=(0, 0))
 
@@ -143,7 +148,7 @@ def _models_of(
     seed: int,
     one: bool,
     more: Callable[[int], None],
-) -> list[Any]:
+) -> list[pycolmap.Reconstruction]:
     """COLMAP's incremental mapping of some images of a database, by one thread or by all.
 
     ``more`` is told how many images have joined; that is also when Ctrl-C is heard.
@@ -176,9 +181,9 @@ def _models_of(
     return _without_parts([model for model in models if model.num_points3D() >= LEAST])
 
 
-def _without_parts(models: list[Any]) -> list[Any]:
+def _without_parts(models: list[pycolmap.Reconstruction]) -> list[pycolmap.Reconstruction]:
     """Models, the largest first, without those whose images are all in a larger one."""
-    kept: list[tuple[set[int], Any]] = []
+    kept: list[tuple[set[int], pycolmap.Reconstruction]] = []
     for model in sorted(models, key=lambda model: -model.num_reg_images()):
         own = set(model.reg_image_ids())
         if not any(own <= larger for larger, _ in kept):

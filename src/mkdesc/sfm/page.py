@@ -70,7 +70,7 @@ def write_page(path: Path, report: Report, models: Mapping[int, Any], database: 
         f"<style>{style}</style><h1>Reconstruction</h1>{lines}<main>{''.join(parts)}</main></html>"
     )
     with atomic_path(path) as partial:
-        partial.write_text(page)
+        partial.write_text(page, encoding="utf-8")
     return True
 
 

@@ -54,7 +54,7 @@ class Mapping:
         How images are described.
     ratio, max_distance
         Tests that mutual nearest neighbours must pass, as for
-        :func:`mkdesc.matching.nearest.match_descriptors`.
+        :func:`mkdesc.match_descriptors`.
     cameras
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model
@@ -306,7 +306,7 @@ def _mapped(matched: Matched, images: Path, target: Path, how: Mapping, tell: Pr
     report = make_report(models, matched.database, matched.images, matched.bad)
     write_page(target / PAGE, report, models, matched.database)
     with atomic_path(target / REPORT) as partial:
-        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1))
+        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1), encoding="utf-8")
     return report
 
 
