@@ -85,11 +85,25 @@ def test_a_killed_worker_loses_nothing(cluster, tmp_path):
     assert list(in_order(_die_once, pieces, cluster)) == ["done", "done"]
 
 
-def test_a_piece_that_kills_its_workers_is_given_up(cluster):
-    found = list(in_order(_die, range(4), cluster, lost=lambda piece, why: f"{piece}: {why}"))
-    assert found == [0, 1, "2: 4 workers died of it", 3]
-    with pytest.raises(Lost, match="died of it"):
-        list(in_order(_die, [2], cluster))
+def test_a_piece_that_kills_its_workers_is_given_up():
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), connect("local:2") as few:
+        found = list(in_order(_die, range(4), few, lost=lambda piece, why: f"{piece}: {why}"))
+        assert found == [0, 1, "2: 2 workers died of it", 3]
+        with pytest.raises(Lost, match="died of it"):
+            list(in_order(_die, [2], few))
+
+
+def test_workers_that_are_gone_are_not_waited_for(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("mkdesc._support.cluster.PATIENCE", 0.1)
+    monkeypatch.setattr("mkdesc._support.cluster.LONELY", 0.1)
+    with connect("local:1") as cluster:
+        cluster.client.cluster.scale(0)
+        while cluster.client.nthreads():
+            time.sleep(0.05)
+        with pytest.raises(ConnectionError, match="all workers are gone"):
+            list(in_order(_square, [1], cluster))
 
 
 def test_a_scheduler_that_ends_is_said_in_one_line():

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "Lost", "connect", "is_client"]
 
-#: How long a scheduler may take to answer, in seconds.
-PATIENCE = 10.0
+#: How long a scheduler may take to answer, and may be without any worker, in seconds.
+PATIENCE, LONELY = 10.0, 120.0
 
 
 class Lost(ValueError):
@@ -69,6 +69,7 @@ class Cluster:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.address = str(client.scheduler.address)  # a client forgets it when it is lost
+        self._seen = time.monotonic()  # any worker
         self.pieces: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -92,6 +93,17 @@ class Cluster:
                     f"{self.address}: the worker {worker} has mkdesc {version or 'not at all'}, "
                     f"expected {__version__}, as here"
                 )
+
+    def refuse_loneliness(self) -> None:
+        """Do not wait forever for workers that are gone: processes that could not be restarted."""
+        now = time.monotonic()
+        if self.client.nthreads():
+            self._seen = now
+        elif now - self._seen > LONELY:
+            raise ConnectionError(
+                f"{self.address}: all workers are gone; what is done is kept, and the same "
+                "command goes on from there"
+            )
 
     def lines(self, seconds: float) -> list[str]:
         """What each worker has done in so many seconds, for reading."""
@@ -119,11 +131,11 @@ class _Future:
 
         cluster = self._cluster
         try:
-            done: Done = self._future.result()
+            done: Done = self._wait()
         except KilledWorker as error:
             died = f"{error.allowed_failures + 1} workers died of it"
             raise Lost(died) from None
-        except (CancelledError, FutureCancelledError, CommClosedError, TimeoutError):
+        except (CancelledError, FutureCancelledError, CommClosedError):
             raise ConnectionError(
                 f"{cluster.address}: the scheduler is gone; what is done is kept, and the same "
                 "command goes on from there"
@@ -131,6 +143,15 @@ class _Future:
         cluster.pieces[done.worker] += 1
         cluster.seconds[done.worker] += done.seconds
         return done.value
+
+    def _wait(self) -> Any:
+        while True:
+            try:
+                return self._future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if self._future.done():  # what the work itself has raised
+                    raise
+                self._cluster.refuse_loneliness()
 
     def cancel(self) -> None:
         """Do not begin it, if it has not begun."""
