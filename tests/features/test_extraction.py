@@ -90,7 +90,7 @@ def test_an_interrupted_extraction_goes_on(photos, output, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(folder, "read_gray", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            extract_to([photos], output, SETTINGS, n_threads=1)
+            extract_to([photos], output, SETTINGS, workers=1)
     assert extract_to([photos], output, SETTINGS) == (["sub/a.png"], ["a.png", "b.png"], {})
     assert sorted(keypoints(output)) == NAMES
     assert not output.with_name(f"{output.name}.parts").exists()

@@ -72,7 +72,7 @@ def test_an_interrupted_run_leaves_whole_files(folder, monkeypatch):
 
     monkeypatch.setattr(batch, "read_gray", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS, n_threads=1)
+        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS, workers=1)
     for file in (folder / "out").rglob("*.npz"):
         assert np.load(file)["descriptors"].shape == (30, 128)
     assert not list((folder / "out").rglob(".*"))

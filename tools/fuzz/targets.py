@@ -376,7 +376,7 @@ def _features(*names: str) -> Callable[[Path], None]:
         for name in ("a.png", "b.png"):
             (folder / "photos" / name).write_bytes(_encoded(".png"))
         for name in names:
-            extract_to([folder / "photos"], folder / name, _settings(), n_threads=1)
+            extract_to([folder / "photos"], folder / name, _settings(), workers=1)
 
     return prepare
 
