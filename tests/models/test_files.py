@@ -475,9 +475,9 @@ EMPTY = Card("polar", 16, 1, []).to_json()
     ("header", "message"),
     [
         ({"__metadata__": {"mkdesc": "[" * 100_000}}, "its card is nested too deeply"),
-        (scalars(["a"], "F8_E4M3"), "of a type that numpy lacks|not a safetensors file"),
-        (scalars(["a"], "F8_E5M2"), "of a type that numpy lacks|not a safetensors file"),
-        (scalars(["a"], "F8_E8M0"), "of a type that numpy lacks|not a safetensors file"),
+        (scalars(["a"], "F8_E4M3"), "of a type that numpy lacks"),
+        (scalars(["a"], "F8_E5M2"), "of a type that numpy lacks"),
+        (scalars(["a"], "F8_E8M0"), "(of a type that numpy lacks|not a safetensors file)"),
         (scalars(["a.lw.mean", "a.lw.eigvecs", "a.lw.eigvals"]), "238, 175 or 63 numbers, got 1"),
         (scalars(["b\nc.lw.mean"]), "set: expected one of b c, got 'a'"),
         ({"__metadata__": {"mkdesc": '{"schema": 1, "a\\nb": 2}'}}, "has the fields a b, schema"),
