@@ -140,6 +140,15 @@ def test_journals_of_killed_databases_are_removed(tmp_path):
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["out.db"]
 
+    def failing():
+        with atomic_path(tmp_path / "out.db") as partial:
+            partial.with_name(f"{partial.name}-wal").touch()
+            raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011
+        failing()
+    assert [file.name for file in tmp_path.iterdir()] == ["out.db"]
+
 
 def test_names_of_others_that_look_alike_stay(tmp_path):
     others = [

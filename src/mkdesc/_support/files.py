@@ -69,7 +69,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.chmod(mode)  # some writers replace the file by one of their own
         partial.replace(target)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        _remove_file(partial)
         raise
     finally:
         os.close(held)
@@ -178,6 +178,13 @@ def _partial(target: Path) -> Path:
     return target.parent / f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}"
 
 
+def _remove_file(path: Path) -> None:
+    """Remove a file and what databases write beside it: journals."""
+    for name in os.listdir(path.parent):
+        if name == path.name or name.startswith(f"{path.name}-"):
+            (path.parent / name).unlink(missing_ok=True)
+
+
 def _hold(descriptor: int) -> bool:
     """Mark a file or folder as being written, for as long as this process lives and has it open.
 
@@ -213,9 +220,7 @@ def _remove_orphans(target: Path) -> None:
                 if orphan.is_dir():
                     shutil.rmtree(orphan, ignore_errors=True)
                 else:
-                    orphan.unlink()
-                    for journal in target.parent.glob(f"{name}-*"):  # of a database
-                        journal.unlink()
+                    _remove_file(orphan)
         except OSError:  # not ours to remove
             pass
         finally:
