@@ -15,6 +15,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mkdesc._support.text import shorten
+
 try:
     import fcntl
 except ImportError:  # Windows has no such locks
@@ -28,6 +30,7 @@ __all__ = [
     "read_json",
     "read_safetensors",
     "read_text",
+    "saying_what_failed",
 ]
 
 
@@ -145,6 +148,26 @@ def own_folder(
             os.close(held)
 
 
+@contextmanager
+def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -> Iterator[None]:
+    """Turn the errors that other libraries have for a disk that is full into an OSError.
+
+    Parameters
+    ----------
+    path
+        What is being written.
+    errors
+        Of these kinds.
+    """
+    try:
+        yield
+    except errors as error:
+        reason = shorten(" ".join(str(error).split()), 200)
+        raise OSError(
+            f"{path}: cannot be written, is there room on the disk? ({reason})"
+        ) from None
+
+
 def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
     """A folder that is locked, as an open descriptor; None where there are no such locks."""
     while True:
@@ -180,9 +203,9 @@ def _partial(target: Path) -> Path:
 
 def _remove_file(path: Path) -> None:
     """Remove a file and what databases write beside it: journals."""
-    for name in os.listdir(path.parent):
-        if name == path.name or name.startswith(f"{path.name}-"):
-            (path.parent / name).unlink(missing_ok=True)
+    for file in path.parent.iterdir():
+        if file.name == path.name or file.name.startswith(f"{path.name}-"):
+            file.unlink(missing_ok=True)
 
 
 def _hold(descriptor: int) -> bool:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import Damaged, atomic_path
+from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures, check_settings, load_features
@@ -138,7 +138,8 @@ def add_features(
     check_cameras(cameras, camera_model)
     pycolmap = pycolmap_module()
     new = sorted(names)
-    with _saying_what_failed(path), atomic_path(path) as partial:
+    failing = saying_what_failed(path, RuntimeError, sqlite3.Error)
+    with failing, atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
         reader = pycolmap.ImageReaderOptions(camera_model=camera_model)
@@ -169,18 +170,6 @@ def add_features(
             base.execute("DELETE FROM mkdesc")
             base.execute("INSERT INTO mkdesc VALUES (?)", (settings,))
             base.commit()
-
-
-@contextmanager
-def _saying_what_failed(path: Path) -> Iterator[None]:
-    """COLMAP and SQLite have errors of their own for a disk that is full, or cannot be read."""
-    try:
-        yield
-    except (RuntimeError, sqlite3.Error) as error:
-        reason = shorten(" ".join(str(error).split()), 200)
-        raise OSError(
-            f"{path}: cannot be written, is there room on the disk? ({reason})"
-        ) from None
 
 
 def _one_camera(images: Path, names: Iterable[str]) -> bool:
