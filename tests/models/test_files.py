@@ -503,3 +503,15 @@ def test_cards_too_deep_for_their_fingerprint_are_refused(path):
     save_file(tensors, path, {"mkdesc": card})
     with pytest.raises(ValueError, match="its card is nested too deeply"):
         load_model(path)
+
+
+def test_nothing_else_is_written_beside_a_model(path, mkd, tmp_path, monkeypatch):
+    """safetensors' own save_file has a temporary file, which kills would leave behind."""
+    import safetensors.numpy
+
+    def refused(*rest, **keywords):
+        raise AssertionError("save_file")
+
+    monkeypatch.setattr(safetensors.numpy, "save_file", refused)
+    save_model(mkd, path)
+    assert load_model(path).patch_size == mkd.patch_size
