@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test bench fuzz kill oldest audit models nets clean
+.PHONY: demo test docs bench fuzz kill oldest audit models nets dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -14,14 +14,20 @@ CONSTRAINTS ?= constraints.txt
 	$(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) --editable '.[$*]'
 	@touch $@
 
-demo: .venv/installed-images,plots ## describe and match a photograph and its warp
+demo: .venv/installed-images ## describe and match a photograph and its warp
 	$(BIN)/python examples/demo.py
 
 test: .venv/installed-test ## lint, types, tests and doctests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest
+
+docs: .venv/installed-docs ## the site, into site/
+	rm -rf site
+	$(BIN)/sphinx-build -d build/doctrees --fail-on-warning --keep-going --quiet docs site
+	$(BIN)/python tools/check_site.py site
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
@@ -77,5 +83,9 @@ nets: .venv/installed-images,torch
 		--parametrization extended-fine --patch-size 24 --side 20 \
 		--hidden 896 --rank 160 --steps 36000 --loss hardest
 
+dist: .venv/installed-build ## wheel and sdist; the same bytes from the same commit
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build
+
 clean:
-	rm -rf .venv
+	rm -rf .venv site

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+if find_spec("torch") is None:  # PyTorch is large: the tests of all else run without it
+    collect_ignore_glob = ["compute/torch/*", "images/test_cutting_torch.py"]
 
 
 @pytest.fixture(scope="session")

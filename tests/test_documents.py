@@ -1,36 +1,221 @@
-"""What the README and the docs show must run."""
+"""What the README and the site show must run.
 
+Python runs in the order of a page, in a folder with the demo's photographs; so do lines that begin
+with ``$ mkdesc``, and what they print must look as shown (``...`` stands for anything, and numbers
+differ from machine to machine). A block after ``<!-- not run: why -->`` is only checked: Python
+for its names, commands for their options.
+"""
+
+import ast
 import doctest
+import importlib
+import json
 import re
+import shlex
+import shutil
+import sys
+import tomllib
+import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
+import typer
+
+import mkdesc
+from mkdesc import cli
+from mkdesc.cli.app import app
+from mkdesc.images.demo import write_demo
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+import references
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted((REPOSITORY / "docs").glob("*.md"))
+DOCS = REPOSITORY / "docs"
+GENERATED = (DOCS / "reference" / "api", DOCS / "reference" / "command-line.md")
+PAGES = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "CONTRIBUTING.md",
+    *(path for path in sorted(DOCS.rglob("*.md")) if not {path, path.parent} & {*GENERATED}),
+]
+EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "optional-dependencies"
+]
+FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<why>[^\n]*) -->\n)?"
+    r"^ *```(?P<kind>[\w{}-]*)[^\n`]*\n(?P<text>.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
+)
+NUMBER = re.compile(r"\d[\d,.]*")
 
 
-def test_the_python_of_the_readme_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
-    assert blocks
-    names = {"np": np}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)
+#: What pages need besides the package and OpenCV, and how to tell that they do.
+NEEDS = {
+    "torch": r"import torch|TrainedHead\(",
+    "kornia": r"import kornia",
+    "sklearn": r"from sklearn",
+    "h5py": r"import h5py",
+    "pycolmap": r"import pycolmap",
+    "matplotlib": r"\$ mkdesc inspect",
+}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_examples_in_the_docs_run(path):
-    results = doctest.testfile(
-        str(path), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
-    )
-    assert results.failed == 0
+@dataclass
+class Block:
+    """A block of code of a page; ``why`` it is not run, if it is not."""
+
+    kind: str
+    text: str
+    why: str | None
 
 
-@pytest.mark.parametrize("path", [REPOSITORY / "README.md", *DOCUMENTS], ids=lambda p: p.name)
+def blocks(path: Path) -> list[Block]:
+    text = path.read_text(encoding="utf-8")
+    return [Block(m["kind"], m["text"], m["why"]) for m in FENCE.finditer(text)]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+pages = pytest.mark.parametrize("path", PAGES, ids=name_of)
+
+
+@pytest.fixture(scope="session")
+def photographs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    write_demo(folder)
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, photographs, monkeypatch):
+    """An empty folder but for photographs under the names that pages use."""
+    monkeypatch.chdir(tmp_path)
+    for name, source in {"a.jpg": "photo.png", "b.jpg": "warped.png"}.items():
+        shutil.copy(photographs / source, tmp_path / name)
+    (tmp_path / "images").mkdir()
+    for k in range(2):
+        shutil.copy(photographs / "views" / f"{k}.png", tmp_path / "images" / f"{k:04d}.jpg")
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    # No processes are left behind.
+    monkeypatch.setattr("mkdesc.cli.compiling._start", lambda *call: None)
+    return tmp_path
+
+
+def skip_unless_installed(path: Path) -> None:
+    for module, sign in NEEDS.items():
+        if re.search(sign, path.read_text(encoding="utf-8")):
+            pytest.importorskip(module)
+
+
+@pages
+def test_code_runs_as_shown(path, place, monkeypatch, capsys):
+    skip_unless_installed(path)
+    names = {"__name__": path.stem}
+    for block in blocks(path):
+        if block.kind == "python" and ">>>" not in block.text:
+            code = compile(block.text, path.name, "exec")
+            if block.why is None:
+                exec(code, names)
+            else:
+                check_names(block.text)
+        elif block.kind in ("console", "sh"):
+            for command, shown in commands(block):
+                check_command(command)
+                if block.why is None and command[0] == "mkdesc":
+                    run(command[1:], shown, monkeypatch, capsys)
+
+
+@pages
+def test_examples_run(path, place):
+    skip_unless_installed(path)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.testfile(str(path), module_relative=False, optionflags=flags).failed == 0
+
+
+@pages
+def test_nothing_else_is_shown(path):
+    kinds = {"python", "console", "sh", "mermaid", "", "{toctree}", "{include}", "{raw}"}
+    assert {block.kind for block in blocks(path)} <= kinds
+    assert path.read_text(encoding="utf-8").count("```") == 2 * len(blocks(path))
+
+
+@pages
 def test_links_lead_somewhere(path):
-    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["match", "retrain", "reconstruct"])
+def test_notebooks_do_what_the_pages_do(name, tmp_path):
+    page = DOCS / "tutorials" / f"{name}.md"
+    references.write_notebook(page, tmp_path / "page.ipynb")
+    notebook = json.loads((tmp_path / "page.ipynb").read_text(encoding="utf-8"))
+    cells = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    shown = [block for block in blocks(page) if block.kind in ("python", "console")]
+    assert len(cells) == len(shown) > 1
+    for cell, block in zip(cells, shown, strict=True):
+        if block.kind == "python":
+            assert cell == block.text.strip()
+        else:
+            lines = [shlex.split(line.removeprefix("!")) for line in cell.splitlines()]
+            assert lines == [words for words, _ in commands(block)]
+
+
+def commands(block: Block) -> list[tuple[list[str], list[str]]]:
+    """Words of each command of a block, and the lines shown below it."""
+    found: list[tuple[list[str], list[str]]] = []
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if block.kind == "sh" or line.startswith("$ "):
+            for command in line.removeprefix("$ ").split(" && "):
+                if words := shlex.split(command, comments=True):
+                    found.append((words, []))
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def check_command(words: list[str]) -> None:
+    """What a command names must be there: options, extras, targets, files."""
+    if words[0].endswith("mkdesc"):
+        command, rest = typer.main.get_command(app), words[1:]
+        while hasattr(command, "commands"):
+            command, rest = command.commands[rest[0]], rest[1:]
+        command.make_context(command.name, rest)
+    elif "install" in words:
+        for named in re.findall(r"(?:mkdesc|\.|\.whl)\[([\w,]+)\]", " ".join(words)):
+            assert {*named.split(",")} <= {*EXTRAS}
+    elif words[0] == "make":
+        makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)
+    elif words[0] == "python":
+        assert (REPOSITORY / words[1]).is_file()
+    else:
+        assert words[0] in ("git", "cd", "tar", "python3"), words
+
+
+def run(args, shown, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mkdesc", *args])
+    capsys.readouterr()
+    code = cli._run()
+    out, err = capsys.readouterr()
+    fails = any(line.startswith("error:") for line in shown)
+    assert (code != 0) == fails, err
+    printed = [NUMBER.sub("#", line).strip() for line in (out + err).splitlines()]
+    for line in shown:
+        if "\N{BOX DRAWINGS HEAVY HORIZONTAL}" not in line and line not in ("...", ""):
+            assert NUMBER.sub("#", line).strip() in printed
+
+
+def check_names(code: str) -> None:
+    """Whatever a block takes of this package must be there."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mkdesc"):
+            module = importlib.import_module(node.module)
+            assert all(hasattr(module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "mkdesc":
+            assert hasattr(mkdesc, node.attr)
 
 
 def test_promises_are_held_by_tests_that_exist():

@@ -1,5 +1,8 @@
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import mkdesc
 
@@ -42,5 +45,25 @@ def test_describing_loads_numba_and_its_scipy_alone():
 
 
 def test_every_public_name_is_there():
-    assert set(mkdesc.__all__) == set(mkdesc._HOMES) <= set(dir(mkdesc))
+    assert set(mkdesc.__all__) == set(mkdesc._HOMES)
     assert all(getattr(mkdesc, name) is not None for name in mkdesc.__all__)
+
+
+def test_names_and_modules_complete():
+    assert {*mkdesc.__all__, "learn", "torch", "visual"} <= set(dir(mkdesc))
+    with pytest.raises(AttributeError, match="no attribute 'learns'"):
+        mkdesc.learns  # noqa: B018
+
+
+@pytest.mark.parametrize("name", mkdesc._MODULES)
+def test_modules_are_reached_by_their_names(name):
+    if name == "torch":
+        pytest.importorskip("torch")
+    assert getattr(mkdesc, name).__name__ == f"mkdesc.{name}"
+
+
+def test_the_client_that_type_checkers_read_runs():
+    """mypy and pyright check it too, see the Makefile."""
+    client = Path(__file__).parent / "typing" / "client.py"
+    done = subprocess.run([sys.executable, client], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

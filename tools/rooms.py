@@ -49,7 +49,9 @@ def imports() -> dict[str, set[str]]:
         if name in FRONT_DOOR:
             continue
         found = {
-            t for node in ast.walk(ast.parse(path.read_text())) for t in _targets(node, known)
+            t
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for t in _targets(node, known)
         }
         graph[name] = found - {name}
     return graph
@@ -66,7 +68,9 @@ def allowed() -> dict[str, set[str]]:
     rooms = [room_of(name) for name in known if name.count(".") == 1 and name not in FRONT_DOOR]
     said: dict[str, set[str]] = {}
     for room in rooms:
-        doc = ast.get_docstring(ast.parse(known[f"mkdesc.{room}"].read_text())) or ""
+        doc = (
+            ast.get_docstring(ast.parse(known[f"mkdesc.{room}"].read_text(encoding="utf-8"))) or ""
+        )
         found = re.search(r"May use: ([^.]*)\.", doc)
         if found is None:
             raise ValueError(f"{room}: does not say which rooms it may use")

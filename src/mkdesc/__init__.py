@@ -12,7 +12,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mkdesc._support.version import __version__ as __version__
+
 if TYPE_CHECKING:
+    # What __getattr__ imports when it is first used, for type checkers and editors.
+    from mkdesc import datasets as datasets
+    from mkdesc import evaluation as evaluation
+    from mkdesc import features as features
+    from mkdesc import heads as heads
+    from mkdesc import images as images
+    from mkdesc import kernels as kernels
+    from mkdesc import learn as learn
+    from mkdesc import matching as matching
+    from mkdesc import measures as measures
+    from mkdesc import models as models
+    from mkdesc import retrieval as retrieval
+    from mkdesc import sfm as sfm
+    from mkdesc import torch as torch
+    from mkdesc import visual as visual
     from mkdesc.descriptor import MKD
     from mkdesc.features.features import Features
     from mkdesc.features.folder import load_features
@@ -39,8 +56,6 @@ if TYPE_CHECKING:
     from mkdesc.models.describing import describe
     from mkdesc.retrieval.index import Index
     from mkdesc.visual.patchmaps import patch_map
-
-from mkdesc._support.version import __version__ as __version__
 
 #: Public names and the modules they live in; each is imported when it is first used.
 _HOMES = {
@@ -73,7 +88,22 @@ _HOMES = {
 }
 
 #: Modules that are reached by their names, as in ``mkdesc.learn.learn_photos``.
-_MODULES = ("learn", "models", "datasets", "evaluation", "images", "visual")
+_MODULES = (
+    "datasets",
+    "evaluation",
+    "features",
+    "heads",
+    "images",
+    "kernels",
+    "learn",
+    "matching",
+    "measures",
+    "models",
+    "retrieval",
+    "sfm",
+    "torch",
+    "visual",
+)
 
 __all__ = [
     "CARTESIAN",
@@ -105,15 +135,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return import_module(f"mkdesc.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mkdesc' has no attribute {name!r}")
-    value = getattr(import_module(f"mkdesc.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # to a type checker any name would be there
+
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return import_module(f"mkdesc.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'mkdesc' has no attribute {name!r}")
+        value = getattr(import_module(f"mkdesc.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, *_MODULES, "__version__"})

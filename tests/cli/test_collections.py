@@ -70,6 +70,10 @@ def test_from_a_folder_to_what_it_shows(folder):
         (["find", "in/a.png", "gone"], "error: gone: no index here (mkdesc index IMAGES -o gone)"),
         (["find", "in/a.png", "gone", "-o", "x.gif"], "error: --output: expected a name ending"),
         (["find", "in/a.png", "gone", "--box", "1,2"], "error: --box: expected four numbers"),
+        (
+            ["find", "in/a.png", "gone", "--candidates", "0"],
+            "error: --candidates: expected an int",
+        ),
         (["pairs", "in", "-o", "p", "--how", "some"], "error: --how: expected one of"),
         (["pairs", "in", "-o", "p", "-k", "0"], "error: -k: expected an integer >= 1, got 0"),
         (["groups", "gone", "-o", "in"], "error: --output: expected a folder that does not exist"),

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,12 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mkdesc import MKD
-from mkdesc.compute.backends import BACKENDS, load_backend
+from mkdesc.compute.backends import BACKENDS as ALL
+from mkdesc.compute.backends import load_backend
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.parametrization import NAMED
 from mkdesc.kernels.patches import resize_patches
 from mkdesc.kernels.vonmises import MOST_FREQUENCIES as MOST
 from mkdesc.kernels.vonmises import VonMises
+
+#: PyTorch is large: without it, the others are tested.
+BACKENDS = [name for name in ALL if name != "torch" or find_spec("torch") is not None]
 
 SPECS = [
     *(name for name in NAMED if "extended" not in name),

@@ -1,5 +1,8 @@
 """COLMAP's pixels against cameras whose pictures are known."""
 
+import subprocess
+import sys
+
 import cv2
 import numpy as np
 import pytest
@@ -30,6 +33,17 @@ def model(tmp_path):
     folder.mkdir()
     made.write(folder)
     return folder
+
+
+def test_pictures_can_be_written_after_pycolmap():
+    """pycolmap and OpenCV bring a zlib each: whose is loaded first decides who crashes."""
+    code = """
+from mkdesc.datasets.colmap import pycolmap_module
+pycolmap_module()
+import cv2, numpy
+cv2.imencode(".png", numpy.zeros((9, 9), numpy.uint8))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_a_point_straight_ahead_is_seen_in_the_middle(model):

@@ -137,6 +137,16 @@ def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
     assert listed[0] == listed[1]
 
 
+def test_two_at_once_are_refused(places, tmp_path):
+    def again(what, done, total):
+        mkdesc.Index.update(places, tmp_path / "index", FEW)
+
+    with pytest.raises(ValueError, match="index: another process is writing here"):
+        mkdesc.Index.update(places, tmp_path / "index", FEW, again)
+    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    assert len(mkdesc.Index(tmp_path / "index")) == 9
+
+
 def test_images_that_change_while_work_is_interrupted(places, tmp_path):
     def stop(what, done, total):
         if done == 9:
@@ -174,6 +184,85 @@ def test_what_is_no_index_is_refused(places, tmp_path):
     (tmp_path / "index/index.json").write_text("{}")
     with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
         mkdesc.Index(tmp_path / "index")
+
+
+def _cut(file):
+    file.write_bytes(file.read_bytes()[:150])
+
+
+def _rows_of_others(file):
+    np.save(file, np.load(file) + np.uint16(9))
+
+
+def _all_the_same(file):
+    np.save(file, np.zeros_like(np.load(file)))
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        *((name, _cut) for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
+        *((name, lambda file: file.unlink()) for name in ("images.json", "codes.npy")),
+        ("rows.npy", _rows_of_others),
+        ("starts.npy", _all_the_same),
+    ],
+)
+def test_damage_is_named_and_mended(index, places, name, harm):
+    (shard,) = index.signatures.shards
+    before = groups(index)
+    described = {file: file.stat().st_mtime_ns for file in index.path.glob("features/*/*")}
+    harm(shard.folder / name)
+    with pytest.raises(ValueError, match=r"shard-\d+/\w+\.\w+: missing or damaged; mkdesc index"):
+        mkdesc.Index(index.path)
+    mkdesc.Index.update(places, index.path)
+    assert groups(mkdesc.Index(index.path)) == before
+    assert {file: file.stat().st_mtime_ns for file in described} == described
+
+
+def test_lost_words_and_features_are_made_again(index, places):
+    before = groups(index)
+    (words,) = index.path.glob("words-*")
+    words.write_bytes(words.read_bytes()[:50])
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; mkdesc index"):
+        mkdesc.Index(index.path)
+    mkdesc.Index.update(places, index.path)
+    assert groups(mkdesc.Index(index.path)) == before
+    (index.path / "features/1/2.png.npz").unlink()
+    assert mkdesc.Index.update(places, index.path).changed == ["1/2.png"]
+    assert groups(mkdesc.Index(index.path)) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("settings", {"bogus": 1}),
+        ("words", 5),
+        ("words", "../words-0.npy"),
+        ("shards", "shard-000001"),
+        ("shards", ["../elsewhere"]),
+        ("shards", ["shard-/../../elsewhere"]),
+    ],
+)
+def test_a_manifest_of_something_else_is_refused(index, key, value):
+    manifest = index.path / "index.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), key: value}))
+    with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
+        mkdesc.Index(index.path)
+
+
+def test_what_cannot_be_looked_up(index, places):
+    for verify in (0, 5):
+        for k in (0, -1, 1.5, True):
+            with pytest.raises(ValueError, match=f"k: expected an integer >= 1, got {k!r}"):
+                index.find(places / "1/2.png", k, verify)
+    blank = np.full((60, 80), 90, np.uint8)
+    with pytest.raises(ValueError, match=r"query: expected an image with keypoints, got none$"):
+        index.find(blank)
+    with pytest.raises(ValueError, match=r"query: .* got none in this part"):
+        index.find(places / "1/2.png", box=(3, 3, 5, 5))
+    with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
+        find_groups(index, 0)
+    assert len(index.find(places / "1/2.png", 1000)) == 9
 
 
 def test_settings_are_not_mixed(index, places):

@@ -91,5 +91,5 @@ def test_shards_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
 
 def test_damaged_shards_are_named(tmp_path):
     (tmp_path / "codes.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(ValueError, match=r"codes\.npy: damaged"):
+    with pytest.raises(ValueError, match=r"codes\.npy: missing or damaged"):
         _ = Shard(tmp_path).codes

@@ -31,6 +31,7 @@ __all__ = [
     "read_safetensors",
     "read_text",
     "saying_what_failed",
+    "sole_writer",
 ]
 
 
@@ -40,6 +41,8 @@ class Damaged(ValueError):
 
 #: What temporary files and folders end in; they begin with a dot, and readers pass over such.
 _PARTIAL = ".partial"
+#: What they end in until they are held: others, who remove what nobody holds, pass over these too.
+_UNHELD = ".new"
 
 
 @contextmanager
@@ -64,10 +67,15 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileNotFoundError(f"the folder {target.parent} does not exist")
     _remove_orphans(target)
     partial = _partial(target)
-    held = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
+    unheld = partial.with_suffix(_UNHELD)
+    held = os.open(unheld, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
     mode = os.fstat(held).st_mode & 0o777
-    try:
+    if fcntl is None:  # where nothing is locked, an open file cannot be renamed either
+        os.close(held)
+    else:
         _hold(held)
+    unheld.rename(partial)
+    try:
         yield partial
         partial.chmod(mode)  # some writers replace the file by one of their own
         partial.replace(target)
@@ -75,7 +83,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         _remove_file(partial)
         raise
     finally:
-        os.close(held)
+        if fcntl is not None:
+            os.close(held)
 
 
 @contextmanager
@@ -96,11 +105,13 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = _followed(path)
     _remove_orphans(target)
     partial = _partial(target)
-    partial.mkdir()
-    held = os.open(partial, os.O_RDONLY) if fcntl is not None else None
+    unheld = partial.with_suffix(_UNHELD)
+    unheld.mkdir()
+    held = os.open(unheld, os.O_RDONLY) if fcntl is not None else None
+    if held is not None:
+        _hold(held)
+    unheld.rename(partial)
     try:
-        if held is not None:
-            _hold(held)
         yield partial
         if target.exists():
             _exchange(partial, target)
@@ -187,6 +198,36 @@ def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(held), folder.stat()):
                 return held
+        os.close(held)
+
+
+@contextmanager
+def sole_writer(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse a second process that wants to change a folder; ends with the process at the latest.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = tempfile.mkdtemp()
+    >>> with sole_writer(place), sole_writer(place):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: ...: another process is writing here; try again when it is done
+    """
+    if fcntl is None:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = "another process is writing here; try again when it is done"
+            raise ValueError(f"{folder}: {what}") from None
+        except OSError:  # a file system without such locks
+            pass
+        yield
+    finally:
         os.close(held)
 
 

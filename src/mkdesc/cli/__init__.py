@@ -5,6 +5,7 @@ May use: every other room.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -20,6 +21,9 @@ _INTERRUPTED = "interrupted; nothing was written"
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # some consoles lack some characters
+            stream.reconfigure(errors="backslashreplace")
     try:
         sys.exit(_run(_load()))
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from mkdesc._support.version import __version__
 from mkdesc.cli import (
     compare,
     datasets,
+    demo,
     describe,
     evaluate,
     explore,
@@ -38,6 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("demo")(demo.command)
 app.command("match")(match.command)
 app.command("features")(features.command)
 app.command("index")(index.command)

@@ -50,6 +50,8 @@ def command(
     if output is not None and output.suffix.lower() not in _PICTURES:
         expected = ", ".join(_PICTURES)
         raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
+    if candidates < 1:
+        raise ValueError(f"--candidates: expected an integer >= 1, got {candidates}")
     part = None if box is None else _as_box(box)
     opened = Index(index)
     count = max(k, candidates) if verify else 0

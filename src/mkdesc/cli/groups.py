@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -52,5 +53,9 @@ def command(
                 for name in names:
                     link = partial / f"{number:03d}" / name
                     link.parent.mkdir(parents=True, exist_ok=True)
-                    link.symlink_to(opened.image_path(name).resolve())
+                    photograph = opened.image_path(name).resolve()
+                    try:
+                        link.symlink_to(photograph)
+                    except OSError:  # not everybody may link, on Windows: a copy then
+                        shutil.copyfile(photograph, link)
         print(f"written: {output}")

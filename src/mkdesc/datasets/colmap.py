@@ -5,15 +5,19 @@ COLMAP has (0.5, 0.5) at the centre of the first pixel; OpenCV, and all of this 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap_sizes import check_sizes
+
+if TYPE_CHECKING:
+    import pycolmap
 
 __all__ = [
     "Observations",
@@ -31,6 +35,8 @@ _CENTRE = 0.5
 @cache
 def pycolmap_module() -> Any:
     """The pycolmap module, told once to be quiet, or an ImportError that says how to get it."""
+    with suppress(ImportError):
+        import cv2  # noqa: F401 (loaded after pycolmap, it crashes when it writes a PNG file)
     try:
         import pycolmap
     except ImportError:
@@ -69,7 +75,7 @@ def from_colmap_pixels(xy: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(xy, np.float64) - _CENTRE
 
 
-def read_model(model: str | Path) -> Any:
+def read_model(model: str | Path) -> pycolmap.Reconstruction:
     """A sparse model as a ``pycolmap.Reconstruction``.
 
     Parameters

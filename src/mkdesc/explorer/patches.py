@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
+
+from mkdesc.images.demo import photograph
 
 __all__ = ["PATCH_SIZE", "SOURCE_SIZE", "bundled_patches", "sample_photo"]
 
@@ -80,12 +80,8 @@ def _to_gray(brightness: NDArray[np.float64]) -> Gray:
 
 
 def sample_photo() -> Gray | None:
-    """The portrait that matplotlib ships as sample data, gray; None without it or OpenCV."""
+    """The portrait that comes with the package, gray; None without OpenCV."""
     try:
-        from matplotlib.cbook import get_sample_data
-
-        from mkdesc.images.reading import read_gray
-
-        return read_gray(Path(get_sample_data("grace_hopper.jpg", asfileobj=False)))
-    except (ImportError, OSError):
+        return photograph()
+    except ImportError:
         return None

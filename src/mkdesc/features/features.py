@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ from mkdesc.images.gray import as_gray
 from mkdesc.images.keypoints import check_max_keypoints, detect_keypoints, make_detector
 from mkdesc.images.reading import opencv
 from mkdesc.models import load_model
+
+if TYPE_CHECKING:
+    import cv2
 
 __all__ = ["DEFAULT_MODEL", "SIDE", "SIDES", "Features", "side_for"]
 
@@ -87,7 +90,7 @@ class Features:
 
     def __init__(
         self,
-        detector: Any = "sift",
+        detector: str | int | cv2.Feature2D = "sift",
         max_keypoints: int | None = None,
         model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
         side: float | None = None,
@@ -103,7 +106,7 @@ class Features:
                 )
             detector, max_keypoints = "sift", int(detector)
         check_max_keypoints(max_keypoints)
-        self._given = {
+        self._given: dict[str, Any] = {
             "detector": detector,
             "max_keypoints": max_keypoints,
             "model": model,
@@ -118,7 +121,11 @@ class Features:
             side = side_for(detector, given)
         if not (isinstance(side, (int, float, np.number)) and 0 < side < np.inf):
             raise ValueError(f"side: expected a number > 0, got {side!r}")
-        self.detector = make_detector(detector) if isinstance(detector, str) else detector
+        self.detector: cv2.Feature2D = (
+            make_detector(detector)
+            if isinstance(detector, str)
+            else cast("cv2.Feature2D", detector)
+        )
         self.max_keypoints = max_keypoints
         own: dict[str, Any] = {"n_threads": n_threads}
         if output is not None:
@@ -160,7 +167,7 @@ class Features:
     def __deepcopy__(self, memo: dict[int, Any]) -> Features:
         return Features(**self._given)  # a detector of one's own is shared
 
-    def detect(self, image: ArrayLike, mask: ArrayLike | None = None) -> tuple[Any, ...]:
+    def detect(self, image: ArrayLike, mask: ArrayLike | None = None) -> tuple[cv2.KeyPoint, ...]:
         """Keypoints (``cv2.KeyPoint``) of an image, the strongest first.
 
         Parameters
@@ -174,15 +181,17 @@ class Features:
         found = detect_keypoints(image, limit, self.detector, mask)
         if not self.upright:
             return tuple(found)
-        places: dict[Any, Any] = {}  # a place with several orientations is one place
+        places: dict[
+            tuple[Any, float], cv2.KeyPoint
+        ] = {}  # a place with several orientations is one place
         for keypoint in found:
             keypoint.angle = 0
             places.setdefault((keypoint.pt, keypoint.size), keypoint)
         return tuple(places.values())[: self.max_keypoints]
 
     def compute(
-        self, image: ArrayLike, keypoints: Sequence[Any], descriptors: None = None
-    ) -> tuple[tuple[Any, ...], NDArray[Any]]:
+        self, image: ArrayLike, keypoints: Sequence[cv2.KeyPoint], descriptors: None = None
+    ) -> tuple[tuple[cv2.KeyPoint, ...], NDArray[Any]]:
         """Descriptors (N, D) of given keypoints; none is dropped, those at the border neither.
 
         Beyond the border of the image its outermost pixels go on.
@@ -202,7 +211,7 @@ class Features:
 
     def detectAndCompute(
         self, image: ArrayLike, mask: ArrayLike | None = None
-    ) -> tuple[tuple[Any, ...], NDArray[Any]]:
+    ) -> tuple[tuple[cv2.KeyPoint, ...], NDArray[Any]]:
         """Keypoints of an image and their descriptors (N, D); (0, D) if there are none.
 
         Parameters

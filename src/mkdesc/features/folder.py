@@ -190,7 +190,7 @@ def extract_features(
         )
     else:
         with atomic_path(target / SETTINGS) as partial:
-            partial.write_text(described)
+            partial.write_text(described, encoding="utf-8")
     kept = [name for name in images if _is_whole(target, name)]
     there = set(kept)
     names = [name for name in images if name not in there]

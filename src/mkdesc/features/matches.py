@@ -131,13 +131,15 @@ class ImageMatches:
                 partial.write_bytes(encode_image(kind, self.draw()))
             elif kind == ".svg":
                 caption = f"mkdesc: {self.summary()}"
-                partial.write_text(svg_of_matches(*self.images, *self._shown(), caption))
+                partial.write_text(
+                    svg_of_matches(*self.images, *self._shown(), caption), encoding="utf-8"
+                )
             elif kind == ".npz":
                 with partial.open("wb") as file:
                     np.savez(file, **self._arrays())
             else:
                 text = self._csv() if kind == ".csv" else json.dumps(self._json(), indent=1)
-                partial.write_text(text)
+                partial.write_text(text, encoding="utf-8")
 
     def _arrays(self) -> dict[str, Any]:
         names = (

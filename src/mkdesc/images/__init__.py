@@ -1,5 +1,5 @@
-"""Pixels: reading, gray, keypoints, frames, cutting of patches, random changes (needs OpenCV:
-``pip install mkdesc[images]``).
+"""Pixels: reading, gray, keypoints, frames, cutting of patches, random changes (needs OpenCV, any
+build of it; ``pip install mkdesc[images]`` if there is none).
 
 May use: _support.
 """

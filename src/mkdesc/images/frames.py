@@ -16,12 +16,15 @@ A point's frame is a square of side ``side`` times sigma, its x axis along the a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.images.reading import opencv
+
+if TYPE_CHECKING:
+    import cv2
 
 __all__ = [
     "SIDE",
@@ -40,7 +43,7 @@ SIDE = 12.0
 Floats = NDArray[np.float64]
 
 
-def points_from_keypoints(keypoints: Sequence[Any]) -> Floats:
+def points_from_keypoints(keypoints: Sequence[cv2.KeyPoint]) -> Floats:
     """Points (N, 4) of ``cv2.KeyPoint`` objects; without an angle (-1) they are upright.
 
     Examples
@@ -54,7 +57,7 @@ def points_from_keypoints(keypoints: Sequence[Any]) -> Floats:
     return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def keypoints_from_points(points: ArrayLike) -> list[Any]:
+def keypoints_from_points(points: ArrayLike) -> list[cv2.KeyPoint]:
     """``cv2.KeyPoint`` objects of points (N, 4).
 
     Examples
@@ -148,7 +151,7 @@ def affine_frames(frames: ArrayLike) -> Floats:
     return affine
 
 
-def to_frames(keypoints: ArrayLike | Sequence[Any], side: float = SIDE) -> Floats:
+def to_frames(keypoints: ArrayLike | Sequence[cv2.KeyPoint], side: float = SIDE) -> Floats:
     """Projective frames (N, 3, 3) of whatever tells where patches are.
 
     Parameters
@@ -165,7 +168,8 @@ def to_frames(keypoints: ArrayLike | Sequence[Any], side: float = SIDE) -> Float
     (1, 3, 3)
     """
     if isinstance(keypoints, Sequence) and any(hasattr(k, "pt") for k in keypoints):
-        return as_frames(frames_from_points(points_from_keypoints(keypoints), side))
+        objects = cast("Sequence[cv2.KeyPoint]", keypoints)
+        return as_frames(frames_from_points(points_from_keypoints(objects), side))
     array = np.asarray(keypoints, np.float64)
     if array.ndim == 2:
         return as_frames(frames_from_points(array, side))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import opencv
+
+if TYPE_CHECKING:
+    import cv2
 
 __all__ = ["DETECTORS", "check_max_keypoints", "detect_keypoints", "make_detector"]
 
@@ -25,7 +28,7 @@ DETECTORS = {
 }
 
 
-def make_detector(name: str) -> Any:
+def make_detector(name: str) -> cv2.Feature2D:
     """An OpenCV detector by name, with OpenCV's own settings; only ORB does not stop at 500.
 
     OpenCV's SIFT places its keypoints a quarter of a pixel to the lower right of where they are;
@@ -59,11 +62,11 @@ def check_max_keypoints(number: object) -> None:
 def detect_keypoints(
     image: ArrayLike,
     max_keypoints: int | None = None,
-    detector: Any = "sift",
+    detector: str | cv2.Feature2D = "sift",
     mask: ArrayLike | None = None,
     *,
     rgb: bool = False,
-) -> list[Any]:
+) -> list[cv2.KeyPoint]:
     """Detect keypoints in an image.
 
     Parameters

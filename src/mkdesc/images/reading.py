@@ -25,7 +25,10 @@ def opencv() -> Any:
     try:
         import cv2
     except ImportError:
-        raise ImportError("reading images needs OpenCV: pip install 'mkdesc[images]'") from None
+        raise ImportError(
+            "photographs need OpenCV, any build of it that gives the module cv2; if you have "
+            "none: pip install 'mkdesc[images]'"
+        ) from None
     return cv2
 
 

@@ -18,6 +18,7 @@ from mkdesc.learn.views import FixedViews, Views
 from mkdesc.measures.descriptors import as_descriptors
 
 if TYPE_CHECKING:
+    import torch
     from sklearn.utils import Tags
 
     from mkdesc.learn.training import Trained
@@ -240,7 +241,7 @@ class TrainedHead(Estimator):
             return self.batch
         return BATCH if self.chosen_device().type == "cpu" else GPU_BATCH
 
-    def chosen_device(self) -> Any:
+    def chosen_device(self) -> torch.device:
         """The device of PyTorch; an error if there is none."""
         _torch()
         from mkdesc.compute.torch.backend import chosen_device

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
+
+if TYPE_CHECKING:
+    import cv2
 
 __all__ = [
     "Matches",
@@ -46,7 +49,7 @@ class Matches(NamedTuple):
     pairs: NDArray[np.int64]
     distances: NDArray[np.float32]
 
-    def to_opencv(self) -> list[Any]:
+    def to_opencv(self) -> list[cv2.DMatch]:
         """``cv2.DMatch`` objects, for ``cv2.drawMatches`` and the like."""
         make = opencv().DMatch
         rows = zip(self.pairs.tolist(), self.distances.tolist(), strict=True)
@@ -86,7 +89,7 @@ def match_descriptors(
     Notes
     -----
     All vectors are first moved and scaled alike, to be of about unit size; whole numbers stay
-    exact. Distances are compared as scores -|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2, one
+    exact. Distances are compared as scores ``-|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2``, one
     matrix product per block; rows and columns of a block are searched in one pass. Bytes are
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """

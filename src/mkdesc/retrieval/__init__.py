@@ -1,5 +1,5 @@
 """Photographs that look alike: one signature per image, indexes of them, search, and pairs of
-images worth matching (needs OpenCV: ``pip install mkdesc[images]``).
+images worth matching (needs OpenCV, any build of it).
 
 May use: _support, images, matching, features.
 """

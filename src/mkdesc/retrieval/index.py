@@ -15,6 +15,7 @@ from mkdesc.features.folder import ImageFeatures, Settings, describe_image, load
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
+from mkdesc.retrieval.pairs import check_count
 from mkdesc.retrieval.signature import make_signature
 from mkdesc.retrieval.updating import Updated, update_index
 
@@ -149,16 +150,21 @@ class Index:
         max_pixels
             Larger files are refused.
         """
+        check_count("k", k)
         if isinstance(query, (str, os.PathLike)):
             image: Any = read_gray(Path(query), max_pixels, as_stored=True)
         else:
             image = np.asarray(query)
         mask = None if box is None else _mask(image.shape, box)
         own = describe_image(self.settings.make(), image, mask)
+        if not len(own.keypoints):
+            part = "" if box is None else " in this part"
+            raise ValueError(f"query: expected an image with keypoints, got none{part}")
         return self.find_features(own, k, verify)
 
     def find_features(self, query: ImageFeatures, k: int = 10, verify: int = 0) -> list[Found]:
         """The same for features made with the settings of the index."""
+        check_count("k", k)
         signature = make_signature(query.descriptors, self.signatures.words)
         found = [Found(*one) for one in self.signatures.nearest(signature, max(k, verify))]
         checked = [

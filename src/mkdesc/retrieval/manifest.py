@@ -14,12 +14,14 @@ does not name any more is removed at last.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc.features.folder import Settings, check_settings
@@ -38,8 +40,9 @@ __all__ = [
 
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
-#: How those begin that a manifest names.
+#: How those begin that a manifest names, and their names.
 OWN = ("shard-", "words-")
+_OWN = re.compile(r"(shard-|words-)[0-9]+(\.npy)?")
 #: Of this layout.
 VERSION = 1
 
@@ -77,17 +80,31 @@ class Manifest:
 
     def checked_settings(self, folder: Path) -> Settings:
         """How images are described, if the same model is still there."""
-        settings = Settings(**self.settings)
+        try:
+            settings = Settings(**self.settings)
+        except TypeError:
+            raise _damaged(folder / INDEX) from None
         check_settings(folder, json.dumps(self.made_of), settings.to_json())
         return settings
 
     def load_signatures(self, folder: Path) -> Signatures:
-        """All signatures, mapped."""
+        """All signatures, mapped; ValueError that names the file if one is damaged."""
+        words = self.load_words(folder)
+        shards = [Shard(folder / name).checked() for name in self.shards]
+        if any(len(shard.starts) != len(words) + 1 for shard in shards):
+            raise ValueError(f"{folder / self.words}: of other words than the shards are")
+        return Signatures(words, shards)
+
+    def load_words(self, folder: Path) -> NDArray[np.float32]:
+        """The visual words (K, D)."""
         try:
             words = np.load(folder / self.words, allow_pickle=False)
+            if words.ndim != 2 or words.dtype != np.float32:
+                raise ValueError
         except (OSError, ValueError, EOFError):
-            raise ValueError(f"{folder / self.words}: missing or damaged; index again") from None
-        return Signatures(words, [Shard(folder / name) for name in self.shards])
+            what = f"{folder / self.words}: missing or damaged"
+            raise ValueError(f"{what}; mkdesc index mends it") from None
+        return words
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -96,20 +113,27 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: no index here (mkdesc index IMAGES -o {folder})")
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         known = {key.name for key in fields(Manifest)}
         manifest = Manifest(**{key: found[key] for key in known})
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"{path}: damaged, or not an index of mkdesc") from None
+        raise _damaged(path) from None
     if manifest.version != VERSION:
         raise ValueError(f"{path}: expected version {VERSION}, got {manifest.version}")
+    named = [manifest.words, *manifest.shards] if isinstance(manifest.shards, list) else [None]
+    if not all(isinstance(name, str) and _OWN.fullmatch(name) for name in named):
+        raise _damaged(path)
     return manifest
+
+
+def _damaged(path: Path) -> ValueError:
+    return ValueError(f"{path}: damaged, or not an index of mkdesc")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make this the state of an index."""
     with atomic_path(folder / INDEX) as partial:
-        partial.write_text(json.dumps(asdict(manifest), indent=1))
+        partial.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.threads import available_threads, in_order
+from mkdesc.retrieval.pairs import check_count
 from mkdesc.retrieval.shards import Shard
 from mkdesc.retrieval.signature import Signature
 
@@ -61,8 +62,7 @@ class Signatures:
 
     def nearest(self, query: Signature, k: int) -> list[Neighbour]:
         """The ``k`` most similar images, the most similar first; of equal ones the first."""
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ValueError(f"k: expected an integer >= 1, got {k!r}")
+        check_count("k", k)
         scores = self.similarities(query)
         return [Neighbour(self._name(i), float(scores[i])) for i in best_of(scores, k).tolist()]
 

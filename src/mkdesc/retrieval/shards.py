@@ -46,8 +46,11 @@ class Shard:
     @cached_property
     def stamps(self) -> dict[str, Stamp]:
         """The images by name, in their order, and the files they were made of."""
-        found = json.loads((self.folder / IMAGES).read_text())
-        return {name: (size, changed) for name, size, changed in found}
+        try:
+            found = json.loads((self.folder / IMAGES).read_text(encoding="utf-8"))
+            return {str(name): (int(size), int(changed)) for name, size, changed in found}
+        except (OSError, ValueError, TypeError):
+            raise self._damaged(IMAGES) from None
 
     @cached_property
     def names(self) -> list[str]:
@@ -77,8 +80,26 @@ class Shard:
     def _mapped(self, name: str) -> NDArray[Any]:
         try:
             return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError):
-            raise ValueError(f"{self.folder / name}: damaged; index again elsewhere") from None
+        except (OSError, ValueError, EOFError):
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str) -> ValueError:
+        return ValueError(f"{self.folder / name}: missing or damaged; mkdesc index mends it")
+
+    def checked(self) -> Shard:
+        """Itself, if its files fit each other: compiled loops trust them."""
+        starts, rows, codes = self.starts, self.rows, self.codes
+        kinds = [(array.dtype, array.ndim) for array in (starts, rows, codes)]
+        if kinds != [(np.dtype(np.int64), 1), (np.dtype(NUMBER), 1), (np.dtype(np.uint64), 2)]:
+            raise self._damaged(CODES)
+        growing = len(starts) > 0 and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+        if not growing or starts[-1] != len(rows):
+            raise self._damaged(STARTS)
+        if len(codes) != len(rows):
+            raise self._damaged(CODES)
+        if len(self.sizes) != len(self.names):
+            raise self._damaged(ROWS)
+        return self
 
     def signatures(self) -> Iterator[tuple[str, Signature]]:
         """Names and signatures of all images."""
@@ -154,7 +175,7 @@ def write_shard(
     starts = np.concatenate([[0], np.cumsum(np.bincount(found, minlength=words))])
     with atomic_folder(folder) as partial:
         listed = [[name, *stamp] for name, stamp in stamps.items()]
-        (partial / IMAGES).write_text(json.dumps(listed))
+        (partial / IMAGES).write_text(json.dumps(listed), encoding="utf-8")
         np.save(partial / STARTS, starts)
         np.save(partial / ROWS, rows[order])
         np.save(partial / CODES, codes[order])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, nobody
 from mkdesc.retrieval.collecting import learn_from, signatures_of
-from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
+from mkdesc.retrieval.pairs import Pair, check_count, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
 from mkdesc.retrieval.shards import write_shards
 
@@ -52,6 +52,7 @@ def similar_pairs(
     tell = progress or nobody
     names = signatures.names
     wanted = neighbours_for(len(names)) if k is None else k
+    check_count("k", wanted)
     most = min(2 * wanted, len(names) - 1)
     others = np.empty((len(names), most), np.int64)
     scores = np.empty((len(names), most), np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, sole_writer
 from mkdesc._support.progress import Progress, nobody
 from mkdesc.features.folder import (
     Settings,
@@ -69,19 +70,37 @@ def update_index(
     max_pixels: int = MAX_PIXELS,
 ) -> Updated:
     """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
-    tell = progress or nobody
     images = find_images(sources)
+    _known(path)  # refuses what is no index, before anything is made
+    path.mkdir(parents=True, exist_ok=True)
+    with sole_writer(path):
+        return _updated(images, sources, path, settings, progress or nobody, max_pixels)
+
+
+def _updated(
+    images: dict[str, Path],
+    sources: Sequence[str | Path],
+    path: Path,
+    settings: Settings | None,
+    tell: Progress,
+    max_pixels: int,
+) -> Updated:
     stamps = {name: _stamp(file) for name, file in images.items()}
     before = _known(path)
     how = settings or (DEFAULT if before is None else before.checked_settings(path))
     made_of = how.to_json()
     if before is not None:
         check_settings(path, json.dumps(before.made_of), made_of)
-    shards = [Shard(path / name) for name in before.shards] if before else []
+    state, shards = _usable(path, before) if before else (None, [])
     stored = {name: stamp for shard in shards for name, stamp in shard.stamps.items()}
-    kept = [name for name in images if stored.get(name) == stamps[name]]
-    new = {name: images[name] for name in images if stored.get(name) != stamps[name]}
     features = path / FEATURES
+    kept = [
+        name
+        for name in images
+        if stored.get(name) == stamps[name] and features_path(features, name).is_file()
+    ]
+    whole = set(kept)
+    new = {name: file for name, file in images.items() if name not in whole}
     stale = [name for name in new if name in stored or _is_older(features, name, stamps[name])]
     gone = [name for name in stored if name not in images]
     if features.is_dir():
@@ -94,14 +113,14 @@ def update_index(
         raise ValueError(f"none of {len(images)} images is usable; {reason}")
 
     places = [str(Path(source).resolve()) for source in sources]
-    state = before or Manifest(asdict(how), json.loads(made_of), places, "", 0)
+    state = state or Manifest(asdict(how), json.loads(made_of), places, "", 0)
     again = described
     if len(alive) > GROWTH * state.learned_of:
         state = _learned(path, alive, state)
         shards, again = [], alive
     untouched, rest = _divided(shards, set(kept), bool(described))
-    if again or rest or places != state.sources:
-        words = np.load(path / state.words, allow_pickle=False)
+    if again or rest or replace(state, sources=places) != before:
+        words = state.load_words(path)
         pool = chain(_of_shards(rest, set(kept)), signatures_of(features, again, words))
         total = len(again) + sum(len({*shard.names} & {*kept}) for shard in rest)
         state = replace(state, shards=untouched, sources=places)
@@ -136,6 +155,21 @@ def _known(path: Path) -> Manifest | None:
     ):
         raise ValueError(f"{path}: expected an index, or a new or empty folder")
     return None
+
+
+def _usable(path: Path, found: Manifest) -> tuple[Manifest, list[Shard]]:
+    """What is whole of an index; images of damaged shards are new again."""
+    try:
+        words = found.load_words(path)
+    except ValueError:
+        return replace(found, learned_of=0, shards=[]), []
+    shards = []
+    for name in found.shards:
+        with suppress(ValueError):
+            shard = Shard(path / name).checked()
+            if len(shard.starts) == len(words) + 1:
+                shards.append(shard)
+    return replace(found, shards=[shard.folder.name for shard in shards]), shards
 
 
 def _is_older(features: Path, name: str, stamp: Stamp) -> bool:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from mkdesc._support.files import atomic_folder
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.centres import refine_centres
+from mkdesc.sfm.places import certain_pairs, places_among
+
+if TYPE_CHECKING:
+    import pycolmap
 
 __all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 
@@ -19,6 +23,8 @@ __all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 SPARSE = "sparse"
 #: Matches of two images that must agree, for COLMAP to connect them.
 LEAST = 15
+#: How often to try places of how many images, where some are left over.
+TRIES, SMALL = 4, 30
 
 
 def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
@@ -39,8 +45,8 @@ def map_images(
     seed: int | None,
     centres: bool,
     tell: Progress,
-) -> dict[int, Any]:
-    """COLMAP's incremental mapping; replaces the models of an earlier run as a whole.
+) -> dict[int, pycolmap.Reconstruction]:
+    """COLMAP's incremental mapping of each place; replaces earlier models as a whole.
 
     Parameters
     ----------
@@ -55,94 +61,165 @@ def map_images(
     centres
         Whether to move principal points.
     tell
-        Told of every image.
+        Told of every place, in images.
 
     Returns
     -------
     dict of int to pycolmap.Reconstruction
         Empty if there is none; the largest is 0.
     """
+    models = []
+    for model in _all_models(base, images, seed, tell):
+        if centres:
+            refine_centres(model, seed)
+        models.append(model)
+    models.sort(key=lambda model: -model.num_reg_images())
+    if models:
+        with atomic_folder(target / SPARSE) as partial:
+            for number, model in enumerate(models):
+                _write_model(model, partial / str(number))
+    return dict(enumerate(models))
+
+
+def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
+    folder.mkdir()
+    model.write_binary(folder)
+    model.export_PLY(folder / "points.ply")
+
+
+def _all_models(
+    base: Path, images: Path, seed: int | None, tell: Progress
+) -> Iterator[pycolmap.Reconstruction]:
+    """The models of each place by itself, then those of what they leave over of it.
+
+    COLMAP keeps a model of two images, and tries pairs that are less good to begin with, only
+    where it has found nothing else; so a place is mapped as if there were no other.
+    """
+    certain = certain_pairs(base)
+    with pycolmap_module().Database.open(base) as file:
+        waiting = places_among([image.name for image in file.read_all_images()], certain)
+    total = sum(map(len, waiting))
+    done = seen = 0
+    place: list[str] = []
+
+    def more(count: int) -> None:
+        nonlocal seen
+        seen = min(seen + count, len(place))
+        tell("mapping", done + seen, total)
+
+    while waiting:
+        place = waiting.pop(0)
+        seen = 0
+        left = set(place)
+        for model in _best_models(base, place, images, seed, more):
+            left -= {image.name for image in model.images.values() if image.has_pose}
+            yield model
+        rest = places_among(left, certain) if len(left) < len(place) else []
+        waiting += rest
+        done += len(place) - sum(map(len, rest))
+        tell("mapping", done, total)
+
+
+def _best_models(
+    base: Path, place: list[str], images: Path, seed: int | None, more: Callable[[int], None]
+) -> list[pycolmap.Reconstruction]:
+    """The models of a place; where it is small, of the best of some tries.
+
+    Where COLMAP begins is chance, and decides how many images join.
+    """
+    best: list[pycolmap.Reconstruction] = []
+    for number in range(TRIES if len(place) <= SMALL else 1):
+        found = _models_of(base, place, images, number + (seed or 0), seed is not None, more)
+        best = max(best, found, key=_worth)
+        if _worth(best)[0] == len(place):
+            break
+    return best
+
+
+def _worth(models: list[pycolmap.Reconstruction]) -> tuple[int, int]:
+    """Images and points of the largest model."""
+    return max(((m.num_reg_images(), m.num_points3D()) for m in models), default=(0, 0))
+
+
+def _models_of(
+    base: Path,
+    place: list[str],
+    images: Path,
+    seed: int,
+    one: bool,
+    more: Callable[[int], None],
+) -> list[pycolmap.Reconstruction]:
+    """COLMAP's incremental mapping of some images of a database, by one thread or by all.
+
+    ``more`` is told how many images have joined; that is also when Ctrl-C is heard.
+    """
     pycolmap = pycolmap_module()
-    pycolmap.set_random_seed(seed or 0)
+    # Made anew of the database: the order in which images are in here changes what is found.
+    chosen = pycolmap.DatabaseCacheOptions()
+    chosen.image_names, chosen.min_num_matches = set(place), LEAST
+    with pycolmap.Database.open(base) as file:
+        part = pycolmap.DatabaseCache.create(file, chosen)
+    pycolmap.set_random_seed(seed)
     options = pycolmap.IncrementalPipelineOptions()
     # COLMAP's own limits are for thousands of photographs; small sets lose by them.
     options.min_model_size = 3
     options.max_num_models = 1000
     options.triangulation.ignore_two_view_tracks = False
-    # It takes minutes for an image that shares little with a model, and mostly in vain: in a mix
-    # of places that is every image at the edge of one.
+    # It takes minutes for an image that shares little with a model, and mostly in vain.
     options.structure_less_registration_fallback = False
-    options.random_seed = seed or 0
-    if seed is not None:  # which of several threads is first changes what is found
+    options.image_path = images
+    options.random_seed = seed
+    if one:  # which of several threads is first changes what is found
         options.num_threads = options.mapper.num_threads = 1
-    with pycolmap.Database.open(base) as file:
-        count = file.num_images()
-    work = target / f".{SPARSE}.{os.getpid()}"
-    work.mkdir()
-    seen = 0
+    found = pycolmap.ReconstructionManager()
+    pipeline = pycolmap.IncrementalPipeline(options, part, found)
+    steps = pycolmap.IncrementalPipelineCallback
+    pipeline.add_callback(steps.INITIAL_IMAGE_PAIR_REG_CALLBACK.value, lambda: more(2))
+    pipeline.add_callback(steps.NEXT_IMAGE_REG_CALLBACK.value, lambda: more(1))
+    pipeline.run()
+    models = [found.get(number) for number in range(found.size())]
+    return _without_parts([model for model in models if model.num_points3D() >= LEAST])
 
-    def more(images: int) -> None:
-        nonlocal seen
-        seen += images
-        tell("mapping", min(seen, count), count)
 
-    try:
-        found = pycolmap.incremental_mapping(
-            base,
-            images,
-            work,
-            options,
-            initial_image_pair_callback=lambda: more(2),
-            next_image_callback=lambda: more(1),
-        )
-        shutil.rmtree(work)
-        work.mkdir()
-        largest = sorted(found.values(), key=lambda model: -model.num_reg_images())
-        models = dict(enumerate(largest))
-        for number, model in models.items():
-            if centres:
-                refine_centres(model, seed)
-            folder = work / str(number)
-            folder.mkdir()
-            model.write_binary(folder)
-            model.export_PLY(folder / "points.ply")
-        if models:
-            if (target / SPARSE).exists():
-                shutil.rmtree(target / SPARSE)
-            work.rename(target / SPARSE)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return models
+def _without_parts(models: list[pycolmap.Reconstruction]) -> list[pycolmap.Reconstruction]:
+    """Models, the largest first, without those whose images are all in a larger one."""
+    kept: list[tuple[set[int], pycolmap.Reconstruction]] = []
+    for model in sorted(models, key=lambda model: -model.num_reg_images()):
+        own = set(model.reg_image_ids())
+        if not any(own <= larger for larger, _ in kept):
+            kept.append((own, model))
+    return [model for _, model in kept]
 
 
 def why_no_model(base: Path, log: Path) -> str:
     """One line: why no model came of a database, and what to try."""
+    certain = certain_pairs(base)
     with closing(sqlite3.connect(base)) as file:
         names = dict(file.execute("SELECT image_id, name FROM images"))
-        pairs = file.execute(
-            "SELECT pair_id, rows FROM two_view_geometries WHERE rows >= ?", (LEAST,)
-        ).fetchall()
-        most = file.execute("SELECT pair_id, rows FROM matches ORDER BY rows DESC").fetchone()
-    few = [name for number, name in names.items() if not _is_in(number, pairs)]
-    if not pairs:
-        if most is None or not most[1]:
+        most = file.execute(
+            "SELECT pair_id, COALESCE(verified.rows, 0), matches.rows FROM matches "
+            "LEFT JOIN two_view_geometries AS verified USING (pair_id) "
+            "ORDER BY 2 DESC, 3 DESC"
+        ).fetchone()
+    best = "" if most is None else " and ".join(names[image] for image in _ids(most[0]))
+    if not certain:
+        if most is None or not most[2]:
             found = f"no two of {len(names)} images have a match"
         else:
             found = (
-                f"no two of {len(names)} images have {LEAST} matches that agree; the most matches "
-                f"are {most[1]}, of {' and '.join(names[one] for one in _ids(most[0]))}"
+                f"no two of {len(names)} images agree beyond chance; the most matches that agree "
+                f"are {most[1]} of {most[2]}, of {best}"
             )
         return (
             f"{found}: they may not overlap, or too little; try more keypoints, a higher ratio, "
             f"other pairs, or photographs between them (see {log})"
         )
-    most = max(pairs, key=lambda pair: int(pair[1]))
+    few = sorted({*names.values()} - {name for pair in certain for name in pair})
     alone = f"; {len(few)} images agree with no other: {', '.join(few[:5])}" if few else ""
     return (
-        f"{len(pairs)} pairs of images agree, {' and '.join(names[i] for i in _ids(most[0]))} "
-        f"best ({most[1]} matches), but none could begin a model{alone}: the camera may only "
-        f"have turned, or hardly moved; try more keypoints or views from further apart "
-        f"(see {log})"
+        f"{len(certain)} pairs of images agree, {best} best ({most[1]} matches), but none could "
+        f"begin a model{alone}: the camera may only have turned, or hardly moved; try more "
+        f"keypoints or views from further apart (see {log})"
     )
 
 
@@ -150,7 +227,3 @@ def _ids(pair: int) -> tuple[int, int]:
     """The two images of COLMAP's number of a pair."""
     one, other = pycolmap_module().pair_id_to_image_pair(pair)
     return int(one), int(other)
-
-
-def _is_in(image: int, pairs: list[tuple[int, int]]) -> bool:
-    return any(image in _ids(pair) for pair, _ in pairs)

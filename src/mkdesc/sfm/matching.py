@@ -39,7 +39,7 @@ def match_pairs(
         Names of images, in an order in which neighbours are near each other
         (:func:`mkdesc.retrieval.pairs.near_pairs`).
     ratio, max_distance
-        As for :func:`mkdesc.matching.nearest.match_descriptors`.
+        As for :func:`mkdesc.match_descriptors`.
     tell
         Told of every pair.
     """

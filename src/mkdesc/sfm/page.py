@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.sfm.places import certain_pairs
 from mkdesc.sfm.report import Report
 
 __all__ = ["PAGE", "write_page"]
@@ -22,8 +22,6 @@ __all__ = ["PAGE", "write_page"]
 PAGE = "report.html"
 #: Points and edges of the graph shown at most: a page of some megabytes.
 POINTS, EDGES = 20_000, 3_000
-#: Matches that must agree for a line in the graph; COLMAP's 15 agree by chance, too.
-AGREE = 30
 _INK, _CAMERAS, _LINES = "#37474f", "#c62828", "rgba(70,110,150,0.35)"
 
 
@@ -72,7 +70,7 @@ def write_page(path: Path, report: Report, models: Mapping[int, Any], database: 
         f"<style>{style}</style><h1>Reconstruction</h1>{lines}<main>{''.join(parts)}</main></html>"
     )
     with atomic_path(path) as partial:
-        partial.write_text(page)
+        partial.write_text(page, encoding="utf-8")
     return True
 
 
@@ -183,32 +181,28 @@ def _graph(database: Path, models: Mapping[int, Any]) -> Any:
     """Images around a circle, those of a model together, with lines between those that agree."""
     import plotly.graph_objects as go
 
-    pycolmap = pycolmap_module()
     with closing(sqlite3.connect(database)) as base:
-        names = dict(base.execute("SELECT image_id, name FROM images"))
-        query = "SELECT pair_id FROM two_view_geometries WHERE rows >= ? ORDER BY rows DESC"
-        found = base.execute(query, (AGREE,)).fetchall()
-    pairs = [pycolmap.pair_id_to_image_pair(pair) for (pair,) in found]
+        names = [name for (name,) in base.execute("SELECT name FROM images")]
     of = {image.name: n for n, model in models.items() for image in _posed(model)}
-    order = sorted(names, key=lambda i: (of.get(names[i], len(models)), names[i]))
-    angles = {image: 2 * np.pi * k / len(order) for k, image in enumerate(order)}
-    where = {image: (np.cos(angle), np.sin(angle)) for image, angle in angles.items()}
+    order = sorted(names, key=lambda name: (of.get(name, len(models)), name))
+    angles = {name: 2 * np.pi * k / len(order) for k, name in enumerate(order)}
+    where = {name: (np.cos(angle), np.sin(angle)) for name, angle in angles.items()}
     x: list[float | None] = []
     y: list[float | None] = []
-    for one, other in pairs[:EDGES]:
+    for one, other in certain_pairs(database)[:EDGES]:
         x += [where[one][0], where[other][0], None]
         y += [where[one][1], where[other][1], None]
-    groups = [of.get(names[image]) for image in order]
+    groups = [of.get(name) for name in order]
     text = [
-        f"{names[i]}<br>{'in no model' if g is None else f'model {g}'}"
-        for i, g in zip(order, groups, strict=True)
+        f"{name}<br>{'in no model' if group is None else f'model {group}'}"
+        for name, group in zip(order, groups, strict=True)
     ]
     figure = go.Figure(
         [
             go.Scatter(x=x, y=y, mode="lines", line={"color": _LINES, "width": 1}, name="agree"),
             go.Scatter(
-                x=[where[i][0] for i in order],
-                y=[where[i][1] for i in order],
+                x=[where[name][0] for name in order],
+                y=[where[name][1] for name in order],
                 text=text,
                 mode="markers",
                 marker={"color": [-1 if g is None else g for g in groups], "colorscale": "Turbo"},

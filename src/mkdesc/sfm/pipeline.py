@@ -23,9 +23,10 @@ from mkdesc.retrieval.pairs import AT_HAND, Pair, all_pairs, read_pairs, sequent
 from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
-from mkdesc.sfm.mapping import SPARSE, map_images, verify_pairs, why_no_model
+from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
+from mkdesc.sfm.places import share_cameras
 from mkdesc.sfm.report import Report, make_report, read_report
 
 __all__ = ["PAIRS", "Mapping", "Matched", "map_database", "match_images", "reconstruct"]
@@ -52,7 +53,7 @@ class Mapping:
         How images are described.
     ratio, max_distance
         Tests that mutual nearest neighbours must pass, as for
-        :func:`mkdesc.matching.nearest.match_descriptors`.
+        :func:`mkdesc.match_descriptors`.
     cameras
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model
@@ -180,7 +181,10 @@ def _prepared(
     how = replace(how, settings=replace(how.settings, as_stored=True))  # as COLMAP reads them
     check_limits(how.ratio, how.max_distance)
     database.check_cameras(how.cameras, how.camera_model)
+    _check_seed(how.seed)
     found = find_images([images])
+    if str(pairs) not in PAIRS and not Path(pairs).is_file():
+        raise ValueError(f"pairs: expected {', '.join(PAIRS)} or a text file, got {str(pairs)!r}")
     listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
     settings = how.to_json()
     base = target / DATABASE
@@ -200,12 +204,19 @@ def _prepared(
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
     new = set(usable) - stored
     if new:
+        # Images of one camera are verified as those of two are; which share one is seen then.
+        cameras = "per-image" if how.cameras == "auto" else how.cameras
         database.add_features(
-            base, target / FEATURES, new, settings, Path(images), how.cameras, how.camera_model
+            base, target / FEATURES, new, settings, Path(images), cameras, how.camera_model
         )
     own = {"refine_centres": how.refine_centres, "seed": how.seed}
     made_of = {"settings": {**json.loads(settings), **own}, "pairs": _digest(wanted)}
     return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def _check_seed(seed: int | None) -> None:
+    if seed is not None and not 0 <= seed < 2**31 - TRIES:
+        raise ValueError(f"seed: expected an integer >= 0 and < 2**31 - {TRIES}, got {seed}")
 
 
 def _match(target: Path, wanted: list[Pair], how: Mapping, tell: Progress) -> None:
@@ -217,6 +228,8 @@ def _match(target: Path, wanted: list[Pair], how: Mapping, tell: Progress) -> No
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             guide_pairs(base, wanted, kept, how.ratio, tell)
             verify_pairs(base, how.seed, tell)
+    if how.cameras == "auto":
+        share_cameras(base)
 
 
 def map_database(
@@ -244,13 +257,15 @@ def map_database(
     how = how or Mapping()
     tell = progress or nobody
     pycolmap = pycolmap_module()
+    _check_seed(how.seed)
     target = Path(output)
     read_report(target / REPORT)  # refuses what is not ours
     if (target / SPARSE).exists() and not (target / REPORT).exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
     base = target / DATABASE
     if not Path(existing).is_file():
-        raise FileNotFoundError(f"{existing} does not exist")
+        what = "expected a file" if Path(existing).exists() else "does not exist"
+        raise FileNotFoundError(f"{existing}: {what}")
     target.mkdir(parents=True, exist_ok=True)
     if not (base.exists() and base.samefile(existing)):
         with atomic_path(base) as partial:
@@ -282,7 +297,7 @@ def _mapped(matched: Matched, images: Path, target: Path, how: Mapping, tell: Pr
     report = make_report(models, matched.database, matched.images, matched.bad)
     write_page(target / PAGE, report, models, matched.database)
     with atomic_path(target / REPORT) as partial:
-        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1))
+        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1), encoding="utf-8")
     return report
 
 

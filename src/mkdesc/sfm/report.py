@@ -85,7 +85,7 @@ def _some(numbers: list[int]) -> str:
 def read_report(path: Path) -> dict[str, Any] | None:
     """What :meth:`Report.to_dict` gave, out of a file; None if there is no file."""
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError):

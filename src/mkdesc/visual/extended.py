@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from mkdesc.kernels.parametrization import EXTENDED, Parametrization
 from mkdesc.visual.patchmaps import patch_map
 from mkdesc.visual.plotting import draw_image, draw_map, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["extended_figure", "surroundings"]
 
@@ -101,10 +104,10 @@ def _curves(panels: Any) -> None:
             axes.legend(fontsize="x-small", frameon=False, loc="lower center", ncols=2)
 
 
-def extended_figure() -> Any:
+def extended_figure() -> Figure:
     """What the products of the extended descriptor respond to, and the maps of their sum."""
     figure = new_figure(9.6, 7.6)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1, 2])
+    top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[1, 2])[:, 0]
     _curves(top.subplots(1, 4))
     grid = bottom.subplots(3, len(_CHANGES))
     p = {f"p_{name}": value for name, value in _P.items()}

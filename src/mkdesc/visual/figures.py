@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from mkdesc.visual.extended import extended_figure
 from mkdesc.visual.patchmaps import patch_map
 from mkdesc.visual.plotting import FORMATS, draw_map, new_figure, write_figure
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "choose_whitenings",
@@ -88,7 +91,7 @@ def _label(mkd: MKD) -> str:
     return _METHODS.get(_method(mkd), _method(mkd).upper())
 
 
-def kernels_figure() -> Any:
+def kernels_figure() -> Figure:
     """Figure 1: the kernels of the paper and what their few frequencies make of them."""
     panels = [
         (
@@ -118,7 +121,7 @@ def kernels_figure() -> Any:
     return figure
 
 
-def _map_grid(rows: Sequence[Row], columns: Sequence[Column]) -> Any:
+def _map_grid(rows: Sequence[Row], columns: Sequence[Column]) -> Figure:
     """Maps by pixels in rows and kernels in columns."""
     figure = new_figure(1.55 * len(columns) + 0.3, 1.6 * len(rows) + 0.3)
     grid = figure.subplots(len(rows), len(columns), squeeze=False)
@@ -131,7 +134,7 @@ def _map_grid(rows: Sequence[Row], columns: Sequence[Column]) -> Any:
     return figure
 
 
-def parametrizations_figure() -> Any:
+def parametrizations_figure() -> Figure:
     """Figure 2: four parametrizations, with equal gradients and with gradients turned."""
     columns: list[Column] = [
         (r"$k_\phi k_\rho k_\theta$", "polar-absolute", None),
@@ -142,7 +145,7 @@ def parametrizations_figure() -> Any:
     return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name, _ in TURNS], columns)
 
 
-def whitening_figure(whitenings: Whitenings) -> Any:
+def whitening_figure(whitenings: Whitenings) -> Figure:
     """Figure 3: the polar kernel as it is, after PCA, and after learned whitening."""
     columns: list[Column] = [("no transformation", "polar", None)]
     for name in ("polar-pca", "polar-lw"):
@@ -154,7 +157,7 @@ def whitening_figure(whitenings: Whitenings) -> Any:
     return _map_grid(rows, columns)
 
 
-def combination_figure(whitenings: Whitenings) -> Any:
+def combination_figure(whitenings: Whitenings) -> Figure:
     """Figure 4: polar, cartesian and both, for three pixels, before and after whitening."""
     kernels = [
         (_POLAR, "polar", "polar-lw"),
@@ -201,7 +204,7 @@ def draw_figures(
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise NotADirectoryError(f"{target} is a file, expected a folder")
-    figures: dict[str, Callable[[], Any]] = {
+    figures: dict[str, Callable[[], Figure]] = {
         "figure1-kernels": kernels_figure,
         "figure2-parametrizations": parametrizations_figure,
         "figure3-whitening": partial(whitening_figure, chosen),

@@ -15,7 +15,7 @@ from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.visual.whitenings import WhiteningLike, as_head
 
-__all__ = ["contributions", "part_scores"]
+__all__ = ["Contributions", "contributions", "part_scores"]
 
 Array = NDArray[np.float64]
 
@@ -38,12 +38,29 @@ class _Pulled(NamedTuple):
     constant: Array
 
 
+class Contributions(NamedTuple):
+    """What pixels add to the similarity of two patches.
+
+    Attributes
+    ----------
+    map_p, map_q
+        (S, S) float64: what each pixel of either patch adds; S is the side of the patch, or what
+        the preparation reduces it to.
+    score
+        The cosine of the two descriptors.
+    """
+
+    map_p: Array
+    map_q: Array
+    score: float
+
+
 def contributions(
     p: ArrayLike,
     q: ArrayLike,
     parametrization: str | Parametrization,
     whitening: WhiteningLike | None = None,
-) -> tuple[Array, Array, float]:
+) -> Contributions:
     r"""What the pixels of two patches add to the similarity of their descriptors.
 
     A descriptor is a sum over pixels, so its dot product with another one is a sum over pixels
@@ -62,13 +79,6 @@ def contributions(
     whitening
         What follows the raw descriptor, all of it; see :func:`mkdesc.patch_map` for what it may
         be.
-
-    Returns
-    -------
-    map_p, map_q : ndarray of shape (S, S), float64
-        What each pixel of either patch adds; S is W, or what the preparation reduces it to.
-    score : float
-        The cosine of the two descriptors.
 
     Examples
     --------
@@ -92,7 +102,7 @@ def contributions(
         _spread(parts, pull(other), scale)
         for parts, pull, other, scale in zip(both, pulls, finals[::-1], scales, strict=True)
     ]
-    return maps[0], maps[1], float(finals[0] @ finals[1])
+    return Contributions(maps[0], maps[1], float(finals[0] @ finals[1]))
 
 
 def part_scores(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,9 @@ from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.preparation import Preparation
 from mkdesc.visual.inspection import contributions, part_scores
 from mkdesc.visual.plotting import draw_image, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Inspection", "inspect_pair", "inspection_figure", "read_patch"]
 
@@ -95,7 +98,7 @@ def _gradient_picture(patch: NDArray[Any], preparation: Preparation) -> Array:
     return picture
 
 
-def inspection_figure(found: Inspection, names: tuple[str, str], title: str = "") -> Any:
+def inspection_figure(found: Inspection, names: tuple[str, str], title: str = "") -> Figure:
     """Two rows of pictures: patch, gradients, and what each pixel adds to the similarity."""
     figure = new_figure(7.2, 5.0)
     # Names of files may have dollar signs, which are not mathematics here.

@@ -6,12 +6,15 @@ import os
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "check_output", "draw_image", "draw_map", "new_figure", "write_figure"]
 
@@ -28,7 +31,7 @@ CONTOURS = 10
 _STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
 
 
-def new_figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Figure:
     """An empty matplotlib figure of a size in inches, without pyplot's global state."""
     try:
         from matplotlib.figure import Figure
@@ -80,7 +83,7 @@ def check_output(path: str | os.PathLike[str]) -> str:
     return kind
 
 
-def write_figure(figure: Any, path: str | os.PathLike[str], few_colours: bool = False) -> Path:
+def write_figure(figure: Figure, path: str | os.PathLike[str], few_colours: bool = False) -> Path:
     """Write a figure in the format that the name ends in: png, pdf or svg.
 
     A PNG of ``few_colours`` gets a palette and is a third as large.

@@ -271,7 +271,9 @@ def make_sequence(
         for strip, jitter in drawn.items():
             rows = jitter[chosen, : len(_DRAWN)]
             _write_table(partial / f"{strip}.jitter.csv", ",".join(_DRAWN), rows)
-        (partial / "sequence.json").write_text(json.dumps(settings, indent=1) + "\n")
+        (partial / "sequence.json").write_text(
+            json.dumps(settings, indent=1) + "\n", encoding="utf-8"
+        )
     return target
 
 

@@ -65,7 +65,7 @@ def write_subset(
         texts[f"m50_{count}_{count}_0.txt"] = _pairs_text(count, np.asarray(table), points)
     with atomic_folder(target) as partial:
         for name, text in texts.items():
-            (partial / name).write_text(text)
+            (partial / name).write_text(text, encoding="utf-8")
         written = 0
         for number, sheet in enumerate(_as_sheets(patches)):
             written += len(sheet)

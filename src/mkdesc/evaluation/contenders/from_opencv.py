@@ -124,12 +124,12 @@ def describe_sift(patches: Patches) -> Vectors:
 
 
 def root(vectors: Vectors) -> Vectors:
-    """RootSIFT of SIFT (N, D): square roots after normalisation to sum 1 [1]_.
+    """RootSIFT of SIFT (N, D): square roots after normalisation to sum 1.
 
     References
     ----------
-    .. [1] R. Arandjelovic, A. Zisserman. Three things everyone should know to improve object
-       retrieval. CVPR 2012.
+    R. Arandjelovic, A. Zisserman. Three things everyone should know to improve object retrieval.
+    CVPR 2012.
 
     Examples
     --------

@@ -1,0 +1,122 @@
+"""How Sphinx makes the site (`make docs`): nothing is fetched, and a warning is an error."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent / "tools"))
+
+from references import (  # noqa: E402
+    svg_of_graph,
+    write_api,
+    write_command_line,
+    write_export,
+    write_notebook,
+    write_wheel,
+)
+
+from mkdesc import __version__  # noqa: E402
+
+project = "mkdesc"
+author = "the mkdesc developers"
+version = release = __version__
+copyright = author
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+myst_fence_as_directive = ["mermaid"]
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch", "triton"]
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 80
+nitpicky = True
+# Names of our own must lead somewhere; those of others are not looked up, which takes a network.
+nitpick_ignore_regex = [(r"py:.*", r"(?!mkdesc\.).*|mkdesc\.compute\..*")]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "mkdesc"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["_generated/extra"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "benchmarks": [], "gallery": []}
+html_math_renderer = "mathml"  # which browsers show by themselves; MathJax would be fetched
+
+
+class Mermaid(Directive):
+    """A graph, drawn when the site is made."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """The picture."""
+        return [nodes.raw("", svg_of_graph("\n".join(self.content)), format="html")]
+
+
+def _mathml(translator: Any, node: nodes.Element) -> None:
+    """A formula as MathML."""
+    block = isinstance(node, nodes.math_block)
+    translator.body.append(tex2mathml(node.astext(), as_block=block))
+    raise nodes.SkipNode
+
+
+def _skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options: Any) -> bool:
+    """Fields of named tuples are told of in the class already."""
+    return skip or type(member).__name__ == "_tuplegetter"
+
+
+def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Drop links from the source: they miss what is told of under a shorter name."""
+    if page.startswith("_modules/"):
+        dead = r'<a class="viewcode-back".*?</a>|<li><a href="builtins.html">.*?</li>'
+        context["body"] = re.sub(dead, "", context["body"])
+
+
+def setup(app: Sphinx) -> None:
+    """Write the references, which come from the source."""
+    write_command_line(DOCS / "reference" / "command-line.md")
+    write_api(DOCS / "reference" / "api")
+    write_export(DOCS / "_generated" / "extra" / "explorer-page.html")
+    write_wheel(DOCS / "_generated" / "extra")
+    for name in ("match", "retrain", "reconstruct"):
+        page = DOCS / "tutorials" / f"{name}.md"
+        write_notebook(page, DOCS / "_generated" / "extra" / "notebooks" / f"{name}.ipynb")
+    app.add_directive("mermaid", Mermaid)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _no_way_back)
+    app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

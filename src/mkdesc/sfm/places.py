@@ -1,0 +1,125 @@
+"""The places in a database of verified matches: images that more connects than chance.
+
+In a mix of photographs most pairs of unrelated ones have COLMAP's 15 matches that agree, some
+have 40. What tells is how many of how many agree (:mod:`mkdesc.matching.chance`).
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.matching.chance import SAMPLES, false_alarms
+from mkdesc.retrieval.pairs import Pair
+from mkdesc.retrieval.similar import connected
+
+__all__ = ["certain_pairs", "places_among", "share_cameras"]
+
+#: log10 of how often, over all pairs of a database, chance may connect two images. Matches are
+#: not as independent as chance has it: of 760 unrelated pairs one is at -3.
+BY_CHANCE = -6.0
+#: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
+WITHIN = 4.0
+
+
+def certain_pairs(base: Path) -> list[Pair]:
+    """Pairs of images (by name) of which more matches agree than chance explains, best first.
+
+    Parameters
+    ----------
+    base
+        COLMAP's database, with verified pairs.
+    """
+    pycolmap = pycolmap_module()
+    with closing(sqlite3.connect(base)) as file:
+        query = "SELECT image_id, name, width, height FROM images JOIN cameras USING (camera_id)"
+        images = {row[0]: row[1:] for row in file.execute(query)}
+        (tried,) = file.execute("SELECT COUNT(*) FROM matches").fetchone()
+        query = (
+            "SELECT pair_id, two_view_geometries.rows, COALESCE(matches.rows, 0) "
+            "FROM two_view_geometries LEFT JOIN matches USING (pair_id) ORDER BY 2 DESC"
+        )
+        verified = file.execute(query).fetchall()
+    limit = BY_CHANCE - math.log10(max(tried, 1))
+    certain = []
+    for pair, agree, matches in verified:
+        (a, *size), (b, *other) = (images[i] for i in pycolmap.pair_id_to_image_pair(pair))
+        strip = max(_strip(*size), _strip(*other))
+        # Others' databases may have what is verified alone.
+        found = false_alarms(agree, max(matches, agree), strip, SAMPLES["fundamental"])
+        if found < limit:
+            certain.append((a, b))
+    return certain
+
+
+def _strip(width: int, height: int) -> float:
+    """The share of an image that is within the tolerance of its diagonal."""
+    return min(1.0, 2 * WITHIN * math.hypot(width, height) / (width * height))
+
+
+def places_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str]]:
+    """Groups of two or more images that pairs connect, the largest first.
+
+    Parameters
+    ----------
+    names
+        Of the images.
+    pairs
+        Those with other images are passed over.
+
+    Examples
+    --------
+    >>> places_among("abcde", [("d", "e"), ("a", "b"), ("b", "e"), ("x", "c")])
+    [['a', 'b', 'd', 'e']]
+    """
+    known = set(names)
+    groups: dict[int, list[str]] = {}
+    inner = [pair for pair in pairs if known.issuperset(pair)]
+    for name, number in connected(sorted(known), inner).items():
+        groups.setdefault(number, []).append(name)
+    return sorted((g for g in groups.values() if len(g) > 1), key=lambda g: (-len(g), g))
+
+
+def share_cameras(base: Path) -> None:
+    """Let images of a place share a camera where one may have taken them.
+
+    These are images of one size and one focal length by their EXIF data; or, without, all of a
+    place if they are of one size. So those of a place among many have the cameras that they
+    have in a folder of their own.
+    """
+    certain = certain_pairs(base)
+    with closing(sqlite3.connect(base)) as file, file:
+        query = (
+            "SELECT name, image_id, camera_id, model, width, height, params, prior_focal_length "
+            "FROM images JOIN cameras USING (camera_id)"
+        )
+        images = {
+            name: (image, camera, kind) for name, image, camera, *kind in file.execute(query)
+        }
+        rigs = dict(file.execute("SELECT ref_sensor_id, rig_id FROM rigs"))  # one for a camera
+        for place in places_among(images, certain):
+            kinds: dict[tuple[object, ...], list[str]] = {}
+            for name in place:
+                kinds.setdefault(tuple(images[name][2]), []).append(name)
+            for (*_, known), alike in kinds.items():
+                if known or len(kinds) == 1:
+                    camera = images[alike[0]][1]
+                    for name in alike:
+                        _assign(file, images[name][0], camera, rigs[camera])
+        file.execute("DELETE FROM rigs WHERE rig_id NOT IN (SELECT rig_id FROM frames)")
+        file.execute("DELETE FROM cameras WHERE camera_id NOT IN (SELECT camera_id FROM images)")
+
+
+def _assign(file: sqlite3.Connection, image: int, camera: int, rig: int) -> None:
+    """Have an image taken by a camera; to COLMAP it is a frame of a rig of that camera alone."""
+    file.execute("UPDATE images SET camera_id = ? WHERE image_id = ?", (camera, image))
+    file.execute(
+        "UPDATE frames SET rig_id = ? "
+        "WHERE frame_id IN (SELECT frame_id FROM frame_data WHERE data_id = ?)",
+        (rig, image),
+    )
+    file.execute("UPDATE frame_data SET sensor_id = ? WHERE data_id = ?", (camera, image))

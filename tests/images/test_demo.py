@@ -1,0 +1,78 @@
+"""The photographs that come with the package, against OpenCV's own SIFT and geometry."""
+
+import re
+import shlex
+from pathlib import Path
+
+import cv2
+import numpy as np
+from typer.testing import CliRunner
+
+from mkdesc.cli.app import app
+from mkdesc.datasets.hpatches.make_strips import read_sequence
+from mkdesc.images.demo import photograph, scene_views, slanted, warped, write_demo
+
+
+def sift_matches(a, b):
+    sift = cv2.SIFT_create(2000)
+    (here, x), (there, y) = (sift.detectAndCompute(image, None) for image in (a, b))
+    pairs = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(x, y)
+    return (
+        np.array([here[m.queryIdx].pt for m in pairs]),
+        np.array([there[m.trainIdx].pt for m in pairs]),
+    )
+
+
+def test_the_homography_leads_to_the_copy():
+    image = photograph()
+    copy, homography = warped(image)
+    here, there = sift_matches(image, copy)
+    found, inliers = cv2.findHomography(here, there, cv2.RANSAC, 3)
+    assert inliers.sum() > 100
+    corners = np.float64([[[100, 100], [400, 100], [400, 500], [100, 500]]])
+    expected, seen = (cv2.perspectiveTransform(corners, matrix) for matrix in (homography, found))
+    np.testing.assert_allclose(seen, expected, atol=2)
+
+
+def test_the_slanted_copy_is_beyond_plain_sift():
+    here, there = sift_matches(photograph(), slanted(photograph()))
+    inliers = cv2.findHomography(here, there, cv2.RANSAC, 3)[1]
+    assert inliers.sum() < 12
+
+
+def test_views_are_of_one_scene_that_is_not_flat():
+    first, last = scene_views()[2], scene_views()[4]
+    assert np.linalg.norm(last.centre - first.centre) > 1
+    here, there = sift_matches(first.image, last.image)
+    epipolar = cv2.findFundamentalMat(here, there, cv2.FM_RANSAC, 1)[1].sum()
+    planar = cv2.findHomography(here, there, cv2.RANSAC, 1)[1].sum()
+    assert epipolar > 200
+    assert epipolar > 1.5 * planar
+
+
+def test_files_that_are_there_stay(tmp_path):
+    (tmp_path / "photo.png").write_text("mine")
+    files = write_demo(tmp_path)
+    assert (tmp_path / "photo.png").read_text() == "mine"
+    assert all(path.is_file() for path in files)
+    assert all(cv2.imread(str(path)) is not None for path in files[1:] if path.suffix == ".png")
+
+
+def test_the_homographies_of_the_sequences_lead_to_their_images(tmp_path):
+    write_demo(tmp_path)
+    for sequence in ("v_turn", "i_light"):
+        images, homographies = read_sequence(tmp_path / "sequences" / sequence)
+        here, there = sift_matches(images[0], images[5])
+        right = cv2.perspectiveTransform(here[None], homographies[4])[0] - there
+        assert (np.linalg.norm(right, axis=1) < 2).mean() > 0.5
+
+
+def test_the_command_says_what_can_be_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = CliRunner().invoke(app, ["demo"]).stdout
+    lines = re.findall(r"^  mkdesc (.*?)(?: {2,}#.*)?$", printed, re.MULTILINE)
+    assert len(lines) == 4
+    for line in lines:
+        named = [word for word in shlex.split(line) if word.startswith("demo")]
+        assert named
+        assert all(Path(word).exists() for word in named)

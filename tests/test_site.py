@@ -1,0 +1,70 @@
+"""What makes the site: references that leave nothing out, and a check that finds dead links."""
+
+import importlib
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import mkdesc
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+import check_site
+import references
+import rooms
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """Names by the module that the pages document them in."""
+    folder = tmp_path_factory.mktemp("api")
+    references.write_api(folder)
+    text = "\n".join(page.read_text(encoding="utf-8") for page in folder.iterdir())
+    found = re.findall(r"automodule:: (\S+)\n   :members: (.*)", text)
+    return {module: names.split(", ") for module, names in found}
+
+
+def test_the_front_door_is_documented_whole(reference):
+    assert sorted(reference["mkdesc"]) == sorted(mkdesc.__all__)
+
+
+@pytest.mark.parametrize(
+    "module", ["mkdesc.learn.learner", "mkdesc.heads.head", "mkdesc.measures.ranking"]
+)
+def test_every_public_object_has_one_place(reference, module):
+    pytest.importorskip("torch")  # some of the modules are PyTorch's
+    documented = [
+        id(getattr(importlib.import_module(home), name))
+        for home, names in reference.items()
+        if not home.startswith("mkdesc.torch")
+        for name in names
+    ]
+    loaded = importlib.import_module(module)
+    for name in getattr(loaded, "__all__", []):
+        if callable(getattr(loaded, name)):
+            assert documented.count(id(getattr(loaded, name))) == 1, name
+
+
+def test_a_graph_shows_every_room_and_arrow():
+    graph = rooms.picture()
+    picture = ET.fromstring(references.svg_of_graph(graph))
+    arrows = [line.split(" --> ") for line in graph.splitlines() if "-->" in line]
+    drawn = {text.text for text in picture.iter("text")}
+    assert drawn == {name.strip() for arrow in arrows for name in arrow}
+    assert len(list(picture.iter("path"))) == 2 * len(arrows)
+
+
+def test_faults_of_a_site_are_found(tmp_path):
+    (tmp_path / "whole.html").write_text('<h1 id="top"><a href="#top"></a><img src="data:,">')
+    (tmp_path / "other.html").write_text('<a href="whole.html?v=1#top"></a><a href="https://x.y">')
+    assert list(check_site.faults(tmp_path)) == []
+    (tmp_path / "bad.html").write_text(
+        '<a href="gone.html"></a><a href="whole.html#gone"></a><script src="https://x.y/z.js">'
+    )
+    assert list(check_site.faults(tmp_path)) == [
+        "bad.html: no file gone.html",
+        "bad.html: loads https://x.y/z.js from elsewhere",
+        "bad.html: no place whole.html#gone",
+    ]
