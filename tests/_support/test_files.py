@@ -217,3 +217,13 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
     second.join()
     assert order == ["a begins", "b waits", "a ends", "b begins", "b ends"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_killed_before_it_was_held_is_removed(tmp_path):
+    (tmp_path / ".out.01234567.new").touch()
+    with atomic_path(tmp_path / "out"):
+        pass
+    (tmp_path / ".folder.01234567.new").mkdir()
+    with atomic_folder(tmp_path / "folder"):
+        pass
+    assert {file.name for file in tmp_path.iterdir()} == {"out", "folder"}
