@@ -140,6 +140,15 @@ def test_journals_of_killed_databases_are_removed(tmp_path):
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["out.db"]
 
+    def failing():
+        with atomic_path(tmp_path / "out.db") as partial:
+            partial.with_name(f"{partial.name}-wal").touch()
+            raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011
+        failing()
+    assert [file.name for file in tmp_path.iterdir()] == ["out.db"]
+
 
 def test_names_of_others_that_look_alike_stay(tmp_path):
     others = [
@@ -208,3 +217,13 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
     second.join()
     assert order == ["a begins", "b waits", "a ends", "b begins", "b ends"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_killed_before_it_was_held_is_removed(tmp_path):
+    (tmp_path / ".out.01234567.new").touch()
+    with atomic_path(tmp_path / "out"):
+        pass
+    (tmp_path / ".folder.01234567.new").mkdir()
+    with atomic_folder(tmp_path / "folder"):
+        pass
+    assert {file.name for file in tmp_path.iterdir()} == {"out", "folder"}

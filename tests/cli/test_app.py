@@ -115,7 +115,7 @@ def test_version_and_info():
     assert run("--version").stdout == f"mkdesc {mkdesc.__version__}\n"
     info = run("info").stdout
     assert "numba" in info
-    assert "cpu, reference" in info
+    assert "cpu, numpy, reference" in info
 
 
 def test_no_arguments_shows_help():

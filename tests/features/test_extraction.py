@@ -167,6 +167,26 @@ def test_damaged_stores_are_made_again(photos, output, kind):
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name, aside.name}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+@pytest.mark.parametrize("room", [3_000, 12_000])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # h5py's, too late
+def test_no_room_on_the_disk(photos, output, room):
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        if output.suffix or room < 10_000:  # files of one image are small
+            with pytest.raises(OSError, match=r"room on the disk|too large"):
+                extract_to([photos], output, SETTINGS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not output.is_file()
+    found = extract_to([photos], output, SETTINGS)
+    assert sorted([*found.done, *found.kept]) == NAMES
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
 @pytest.mark.parametrize("output", FILES, indirect=True)
 def test_files_of_others_are_not_put_aside(photos, output):
     output.write_text("my diary, which happens to have this name")

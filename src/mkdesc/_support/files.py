@@ -15,6 +15,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mkdesc._support.text import shorten
+
 try:
     import fcntl
 except ImportError:  # Windows has no such locks
@@ -28,6 +30,7 @@ __all__ = [
     "read_json",
     "read_safetensors",
     "read_text",
+    "saying_what_failed",
 ]
 
 
@@ -37,7 +40,7 @@ class Damaged(ValueError):
 
 #: What temporary files and folders end in; they begin with a dot, and readers pass over such.
 _PARTIAL = ".partial"
-#: What they end in until they are held: others, who remove what nobody holds, pass over these too.
+#: What they end in until they are held.
 _UNHELD = ".new"
 
 
@@ -62,24 +65,17 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist")
     _remove_orphans(target)
-    partial = _partial(target)
-    unheld = partial.with_suffix(_UNHELD)
-    held = os.open(unheld, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
-    mode = os.fstat(held).st_mode & 0o777
-    if fcntl is None:  # where nothing is locked, an open file cannot be renamed either
-        os.close(held)
-    else:
-        _hold(held)
-    unheld.rename(partial)
+    partial, held = _held_partial(target, _new_file)
+    mode = partial.stat().st_mode & 0o777
     try:
         yield partial
         partial.chmod(mode)  # some writers replace the file by one of their own
         partial.replace(target)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        _remove_file(partial)
         raise
     finally:
-        if fcntl is not None:
+        if held is not None:
             os.close(held)
 
 
@@ -100,13 +96,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = _followed(path)
     _remove_orphans(target)
-    partial = _partial(target)
-    unheld = partial.with_suffix(_UNHELD)
-    unheld.mkdir()
-    held = os.open(unheld, os.O_RDONLY) if fcntl is not None else None
-    if held is not None:
-        _hold(held)
-    unheld.rename(partial)
+    partial, held = _held_partial(target, _new_folder)
     try:
         yield partial
         if target.exists():
@@ -155,6 +145,26 @@ def own_folder(
             os.close(held)
 
 
+@contextmanager
+def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -> Iterator[None]:
+    """Turn the errors that other libraries have for a disk that is full into an OSError.
+
+    Parameters
+    ----------
+    path
+        What is being written.
+    errors
+        Of these kinds.
+    """
+    try:
+        yield
+    except errors as error:
+        reason = shorten(" ".join(str(error).split()), 200)
+        raise OSError(
+            f"{path}: cannot be written, is there room on the disk? ({reason})"
+        ) from None
+
+
 def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
     """A folder that is locked, as an open descriptor; None where there are no such locks."""
     while True:
@@ -193,6 +203,48 @@ def _partial(target: Path) -> Path:
     return target.parent / f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}"
 
 
+def _held_partial(target: Path, make: Callable[[Path], int | None]) -> tuple[Path, int | None]:
+    """A temporary file or folder beside the target, and its descriptor, by which it is held."""
+    while True:
+        partial = _partial(target)
+        unheld = partial.with_suffix(_UNHELD)
+        held = make(unheld)
+        try:
+            unheld.rename(partial)
+            return partial, held
+        except FileNotFoundError:  # another process took it for an orphan before it was held
+            if held is not None:
+                os.close(held)
+
+
+def _new_file(path: Path) -> int | None:
+    held = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)  # as the umask has it
+    if fcntl is None:  # where nothing is locked, an open file cannot be renamed either
+        os.close(held)
+        return None
+    _hold(held)
+    return held
+
+
+def _new_folder(path: Path) -> int | None:
+    path.mkdir()
+    if fcntl is None:
+        return None
+    try:
+        held = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # as above
+        return None
+    _hold(held)
+    return held
+
+
+def _remove_file(path: Path) -> None:
+    """Remove a file and what databases write beside it: journals."""
+    for file in path.parent.iterdir():
+        if file.name == path.name or file.name.startswith(f"{path.name}-"):
+            file.unlink(missing_ok=True)
+
+
 def _hold(descriptor: int) -> bool:
     """Mark a file or folder as being written, for as long as this process lives and has it open.
 
@@ -210,7 +262,8 @@ def _hold(descriptor: int) -> bool:
 
 def _remove_orphans(target: Path) -> None:
     """Remove the temporary files and folders of processes that were killed."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}{re.escape(_PARTIAL)}")
+    endings = f"({re.escape(_PARTIAL)}|{re.escape(_UNHELD)})"
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}{endings}")
     try:
         names = [
             entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)
@@ -228,9 +281,7 @@ def _remove_orphans(target: Path) -> None:
                 if orphan.is_dir():
                     shutil.rmtree(orphan, ignore_errors=True)
                 else:
-                    orphan.unlink()
-                    for journal in target.parent.glob(f"{name}-*"):  # of a database
-                        journal.unlink()
+                    _remove_file(orphan)
         except OSError:  # not ours to remove
             pass
         finally:

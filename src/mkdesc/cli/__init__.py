@@ -25,7 +25,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # some consoles lack some characters
             stream.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(_run(_load()))
+        sys.exit(_run())
     except KeyboardInterrupt:
         print(_INTERRUPTED, file=sys.stderr)
         sys.exit(130)
@@ -51,8 +51,9 @@ def _load() -> Any:
     return app
 
 
-def _run(app: Any) -> int:
+def _run() -> int:
     """Run the command and return its exit code."""
+    app = _load()
     import warnings
 
     import typer

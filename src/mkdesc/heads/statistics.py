@@ -229,15 +229,17 @@ class Statistics:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the sums to a safetensors file."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         counts = {"counts": np.array([self.n, self.n_pairs])}
         about = {"schema": _SCHEMA, "power": self.power}
         with atomic_path(path) as partial:
-            save_file(
-                counts | {name: getattr(self, name) for name in _SUMS},
-                partial,
-                {"mkdesc": "statistics", "about": json.dumps(about)},
+            # Not by save_file, which leaves a temporary file of its own if it is killed.
+            partial.write_bytes(
+                save(
+                    counts | {name: getattr(self, name) for name in _SUMS},
+                    {"mkdesc": "statistics", "about": json.dumps(about)},
+                )
             )
 
     @classmethod

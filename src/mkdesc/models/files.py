@@ -62,7 +62,7 @@ def save_model(
     Card
         What the file says of itself.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     head = mkd.effective_head()
     if head is None:
@@ -82,7 +82,8 @@ def save_model(
     )
     card = replace(card, sha256=card.fingerprint(tensors))
     with atomic_path(path) as partial:
-        save_file(tensors, partial, {"mkdesc": card.to_json()})
+        # Not by save_file, which leaves a temporary file of its own if it is killed.
+        partial.write_bytes(save(tensors, {"mkdesc": card.to_json()}))
     return card
 
 

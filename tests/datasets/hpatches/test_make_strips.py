@@ -151,6 +151,8 @@ def test_bad_sequences_are_named(sequence, tmp_path):
         "1 0 0 0 1": "expected 3 x 3 numbers, got 5",
         "a b c d e f g h i": "could not convert",
         "1 0 0 1 0 0 0 0 1": "not a homography",
+        "1e200 0 0 0 1e200 0 0 0 1": "not a homography",
+        "1 0 0 0 1 0 0 0 0": "not a homography",
     }.items():
         (sequence / "H_1_3").write_text(text)
         with pytest.raises(ValueError, match=f"H_1_3: {message}"):

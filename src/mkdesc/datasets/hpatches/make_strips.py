@@ -85,9 +85,11 @@ def read_homography(path: str | Path) -> NDArray[np.float64]:
     if len(numbers) != 9:
         raise ValueError(f"{path}: expected 3 x 3 numbers, got {len(numbers)}")
     matrix = np.array(numbers).reshape(3, 3)
-    if not np.isfinite(matrix).all() or matrix[2, 2] == 0 or np.linalg.det(matrix) == 0:
+    with np.errstate(all="ignore"):  # what overflows is refused
+        scaled: NDArray[np.float64] = matrix / matrix[2, 2]
+        extent = np.linalg.det(scaled)
+    if not np.isfinite([*scaled.flat, extent]).all() or extent == 0:
         raise ValueError(f"{path}: not a homography (not finite, or singular)")
-    scaled: NDArray[np.float64] = matrix / matrix[2, 2]
     return scaled
 
 

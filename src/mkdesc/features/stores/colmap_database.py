@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import Damaged, atomic_path
+from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures, check_settings, load_features
@@ -138,7 +138,8 @@ def add_features(
     check_cameras(cameras, camera_model)
     pycolmap = pycolmap_module()
     new = sorted(names)
-    with atomic_path(path) as partial:
+    failing = saying_what_failed(path, RuntimeError, sqlite3.Error)
+    with failing, atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
         reader = pycolmap.ImageReaderOptions(camera_model=camera_model)

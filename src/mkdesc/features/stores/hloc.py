@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mkdesc._support.files import Damaged, atomic_path
+from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc.features.folder import check_settings, load_features
 
 __all__ = ["add_features", "h5py_module", "print_contents", "stored_names"]
@@ -113,7 +113,7 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
         How the features were made.
     """
     h5py = h5py_module()
-    with atomic_path(path) as partial:
+    with saying_what_failed(path, RuntimeError), atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
         mode = "a" if path.exists() else "w"
