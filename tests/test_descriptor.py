@@ -204,7 +204,7 @@ def test_whitening_of_another_descriptor_is_refused(whitening, patches):
     [
         ({"patch_size": 7}, "patch_size: expected an integer >= 8, got 7"),
         ({"patch_size": 16.5}, "patch_size"),
-        ({"backend": "gpu"}, "backend: expected one of cpu, reference, torch, got 'gpu'"),
+        ({"backend": "gpu"}, "backend: expected one of cpu, numpy, reference, torch, got 'gpu'"),
         ({"n_threads": 0}, "n_threads: expected an integer >= 1"),
         ({"output": "int4"}, "output: expected one of float32, int8, uint8, got 'int4'"),
         ({"output": ["int8"]}, "output: expected one of float32, int8, uint8, got"),

@@ -206,7 +206,7 @@ def check_command(words: list[str]) -> None:
 def run(args, shown, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["mkdesc", *args])
     capsys.readouterr()
-    code = cli._run(cli._load())
+    code = cli._run()
     out, err = capsys.readouterr()
     fails = any(line.startswith("error:") for line in shown)
     assert (code != 0) == fails, err

@@ -10,7 +10,7 @@ EXTRAS = ("images", "colmap", "hloc", "plots", "explore")
 
 def main() -> None:
     """Print them."""
-    text = (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text()
+    text = (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
     wanted = [*project["dependencies"]]
     for extra in EXTRAS:

@@ -42,7 +42,8 @@ class Noise:
                 rng = np.random.default_rng(point)
                 smooth = cv2.GaussianBlur(rng.random((12, 12)), (0, 0), 1)
                 views += [smooth + rng.normal(0, 0.02, (12, 12)) for _ in range(3)]
-            yield TrainingBlock(np.array(views, np.float32), np.repeat(np.array(half), 3))
+            patches = (255 * np.array(views).clip(0, 1)).astype(np.uint8)
+            yield TrainingBlock(patches, np.repeat(np.array(half), 3))
 
 
 def cut(n):

@@ -129,7 +129,7 @@ def keep(folder: Path, name: str, seed: int, case: int, why: str) -> None:
     place = folder / f"{name}-{seed}-{case}"
     place.mkdir(parents=True, exist_ok=True)
     (place / Path(victim).name).write_bytes(data)
-    (place / "why.txt").write_text(f"{why}\n")
+    (place / "why.txt").write_text(f"{why}\n", encoding="utf-8")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -57,14 +57,14 @@ def work(seed: int) -> None:
 
 
 def _limit_addresses() -> None:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     limit = pages * resource.getpagesize() + MOST_ADDRESSES
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _memory(field: str) -> float:
     """A line of what the kernel says of this process, in MB."""
-    status = Path("/proc/self/status").read_text()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(status.partition(f"{field}:")[2].split()[0]) / 1024
 
 

@@ -157,7 +157,7 @@ def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> i
         expected = contents(folder)
         largest = max(path.stat().st_size for path in walk(folder) if path.is_file())
     if whole.code:
-        print(f"FAILED {name}: {log.read_text()[-500:]}")
+        print(f"FAILED {name}: {log.read_text(encoding='utf-8')[-500:]}")
         return 1
     random, failed, hit = Random(f"{seed} {name}"), 0, 0
     for number in range(kills + 1):
@@ -165,7 +165,7 @@ def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> i
         with emptied(folder):
             if number == kills:  # at last no room on the disk
                 first = run(command, folder, room=random.randrange(largest))
-                last = log.read_text().strip().splitlines()[-1]
+                last = log.read_text(encoding="utf-8").strip().splitlines()[-1]
                 refused = first.code == 2 and last.startswith("error: ")
                 refused |= first.code == -signal.SIGABRT and name in ABORTED
                 if not refused and contents(folder) != expected:  # links need no room
@@ -181,7 +181,7 @@ def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> i
             again = run(command, folder)
             problems += compare(expected, contents(folder))
         if again.code and not done:
-            problems.append(f"exit {again.code}: {log.read_text()[-300:]}")
+            problems.append(f"exit {again.code}: {log.read_text(encoding='utf-8')[-300:]}")
         failed += bool(problems)
         if problems:
             moment = f"{first.seconds:.3f} s, change {first.changes}"

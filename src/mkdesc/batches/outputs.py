@@ -96,7 +96,7 @@ class Output(ABC):
         text = self._manifest(made_of, complete=False)
         found = read_place(inside(self.folder, MANIFEST))
         if found is None:
-            if names_in(self.folder):
+            if any(not name.startswith(".") for name in names_in(self.folder)):
                 raise ValueError(f"{self.folder}: has files of others; choose another place")
             self.begin()
             write_place(inside(self.folder, MANIFEST), text)

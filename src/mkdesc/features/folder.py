@@ -17,7 +17,7 @@ from mkdesc._support.files import atomic_path, read_text
 from mkdesc._support.npy import BROKEN, read_archive, reason_of
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.text import shorten
-from mkdesc._support.work import Workers, in_order
+from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
@@ -195,9 +195,10 @@ def extract_features(
     there = set(kept)
     names = [name for name in images if name not in there]
 
-    here = target.absolute()
+    # Other processes may work in another folder; messages here name files as their user does.
+    where = _as_it_is if share_memory(workers) else Path.absolute
     pieces = (
-        _Piece(images[name].absolute(), features_path(here, name), how, max_pixels, device)
+        _Piece(where(images[name]), where(features_path(target, name)), how, max_pixels, device)
         for name in names
     )
     tell = progress or nobody
@@ -219,6 +220,10 @@ class _Piece:
     settings: Settings
     max_pixels: int
     device: str | None
+
+
+def _as_it_is(path: Path) -> Path:
+    return path
 
 
 #: Each thread has its own features: detectors are not meant for two at a time.

@@ -213,11 +213,11 @@ def _begin(folder: Path, made_of: list[Any]) -> None:
     digest = hashlib.sha256(repr(made_of).encode()).hexdigest()
     about = folder / PARTS
     if not about.exists():
-        if any(folder.iterdir()):
+        if any(not file.name.startswith(".") for file in folder.iterdir()):
             raise ValueError(f"{folder}: has files of others; choose another place")
         with atomic_path(about) as partial:
-            partial.write_text(digest)
-    elif about.read_text() != digest:
+            partial.write_text(digest, encoding="utf-8")
+    elif about.read_text(encoding="utf-8") != digest:
         raise ValueError(
             f"{folder}: has parts of other data or settings; remove it or choose another place"
         )
