@@ -229,7 +229,7 @@ def _sequences(folder: Path) -> None:
     for name in ("i_dome", "v_wall"):
         write_sequence(folder, name, strips)
     split = {"a": {"name": "a", "test": ["i_dome", "v_wall"], "train": []}}
-    (folder / "splits.json").write_text(json.dumps(split))
+    (folder / "splits.json").write_text(json.dumps(split), encoding="utf-8")
     textured = {name: np.ones(4, bool) for name in ("i_dome", "v_wall")}
     write_task(folder, "a", draw_verification({"i_dome": 4, "v_wall": 4}, pairs=5))
     write_task(folder, "a", draw_retrieval(textured, queries=2, distractors=3))
@@ -350,7 +350,7 @@ _COLMAP = ("cameras", "images", "points3D", "rigs", "frames")
 
 
 def _homography(folder: Path) -> None:
-    (folder / "H_1_2").write_text("0.9 0.1 3\n-0.1 0.95 4\n1e-5 -2e-5 1\n")
+    (folder / "H_1_2").write_text("0.9 0.1 3\n-0.1 0.95 4\n1e-5 -2e-5 1\n", encoding="utf-8")
 
 
 def _read_homography(folder: Path) -> None:
@@ -446,7 +446,9 @@ def _read_cached(folder: Path) -> None:
 
 
 def _report(folder: Path) -> None:
-    (folder / "report.json").write_text(json.dumps({"mkdesc": "0.1.0", "settings": {"seed": 1}}))
+    (folder / "report.json").write_text(
+        json.dumps({"mkdesc": "0.1.0", "settings": {"seed": 1}}), encoding="utf-8"
+    )
 
 
 def _read_report(folder: Path) -> None:
@@ -456,7 +458,7 @@ def _read_report(folder: Path) -> None:
 
 
 def _pairs(folder: Path) -> None:
-    (folder / "pairs.txt").write_text("# pairs\na.png b.png\nb.png c.png\n")
+    (folder / "pairs.txt").write_text("# pairs\na.png b.png\nb.png c.png\n", encoding="utf-8")
 
 
 def _read_pairs(folder: Path) -> None:
@@ -472,7 +474,7 @@ def _kernels(folder: Path) -> None:
         "standard: x(8,2)*y(8,2)*theta(8,3) + x(8,2)*y(8,2)*intensity(2) + x(8,2)*shape",
     )
     for number, text in enumerate(texts):
-        (folder / str(number)).write_text(text)
+        (folder / str(number)).write_text(text, encoding="utf-8")
 
 
 def _read_kernels(folder: Path) -> None:

@@ -74,7 +74,9 @@ def _try(target: Target, seed: int, case: int, folder: Path) -> dict[str, Any]:
     victim = folder / name
     good = victim.read_bytes()
     victim.write_bytes(data)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak of the memory is counted from here
+    Path("/proc/self/clear_refs").write_text(
+        "5", encoding="utf-8"
+    )  # the peak of the memory is counted from here
     before, start = _memory("VmRSS"), time.process_time()
     why = ""
     try:
