@@ -70,7 +70,7 @@ class MKD(Estimator):
     -----
     There is nothing to fit: ``fit`` only checks the parameters, and ``transform`` works
     without it. The class follows scikit-learn's conventions (``clone``, ``Pipeline``,
-    ``set_params``, pickling) without importing it.
+    ``set_params``, ``set_output``, pickling) without importing it.
 
     References
     ----------
@@ -215,7 +215,13 @@ class MKD(Estimator):
 
     def __sklearn_clone__(self) -> MKD:
         # Whitening and head are what a model is made of, not something that fit would learn again.
-        return type(self)(**deepcopy(self.get_params(deep=False)))
+        copy = type(self)(**deepcopy(self.get_params(deep=False)))
+        return copy.set_output(**getattr(self, "_sklearn_output_config", {}))
+
+    @property
+    def _n_features_out(self) -> int:
+        head = self.effective_head()
+        return self._checked()[0].dims if head is None else head.dims_out
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

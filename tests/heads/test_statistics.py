@@ -202,7 +202,7 @@ def test_bad_descriptors_are_refused(X, message):
 def test_too_little_data_is_said():
     with pytest.raises(ValueError, match="at least 2 descriptors, got 0"):
         _ = Statistics(3).covariance
-    with pytest.raises(ValueError, match="at least 1 matching pairs, got 0"):
+    with pytest.raises(ValueError, match="at least 1 matching pairs"):
         _ = Statistics(3).pair_covariance
     with pytest.raises(ValueError, match="3 and 4 dimensions"):
         Statistics(3) + Statistics(4)

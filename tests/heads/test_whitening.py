@@ -153,9 +153,30 @@ def test_dependent_dimensions_get_a_ridge_and_a_warning(data, method):
 
 def test_fewer_samples_than_dimensions():
     X = np.random.default_rng(0).normal(size=(6, 20))
-    with pytest.warns(UserWarning, match="is singular"):
+    with (
+        pytest.warns(UserWarning, match="is singular"),
+        pytest.warns(
+            UserWarning, match="dims: 20 were asked for, but 6 descriptors span at most 5"
+        ),
+    ):
         found = Whitening("lw", 20).fit(X, [0, 0, 1, 1, 2, 2]).transform(X)
     assert np.isfinite(found).all()
+
+
+def test_more_dims_than_numbers_are_said(data):
+    with pytest.warns(UserWarning, match="dims: 9 were asked for, but the descriptors have 8"):
+        found = Whitening("gda", 9).fit(*data)
+    assert found.transform(data[0]).shape == (1200, 8)
+
+
+def test_missing_labels_are_named(data):
+    with pytest.raises(ValueError, match=r"method: 'gda' learns from .* labels \(y\) or pairs"):
+        Whitening("gda").fit(data[0])
+    # They may come later, piece by piece.
+    later = Whitening("gda", 4).partial_fit(data[0]).partial_fit(*data)
+    assert later.transform(data[0]).shape == (1200, 4)
+    with pytest.raises(ValueError, match="equal labels, or pairs"):
+        Whitening("gda", 4).partial_fit(data[0]).transform(data[0])
 
 
 def test_labels_that_come_once_are_no_error(data):
@@ -170,8 +191,8 @@ def test_labels_that_come_once_are_no_error(data):
     [
         (np.zeros((5, 3)), [0, 0, 1, 1, 2], "do not differ"),
         (np.ones((1, 3)), [0], "at least 2 descriptors, got 1"),
-        (np.eye(3), [0, 1, 2], "at least 1 matching pairs, got 0"),
-        (np.eye(3), None, "at least 1 matching pairs, got 0"),
+        (np.eye(3), [0, 1, 2], r"at least 1 matching pairs \(equal labels, or pairs\), got 0"),
+        (np.eye(3), None, r"'lw' learns from what matches: expected labels \(y\) or pairs"),
         (np.eye(3) * np.nan, [0, 0, 1], r"X\[0\] has NaN"),
         (np.empty((0, 3)), [], "at least 2 descriptors, got 0"),
     ],

@@ -219,7 +219,7 @@ class Statistics:
     @property
     def pair_covariance(self) -> Array:
         """Mean of ``(q - p)(q - p)^T`` over the matching pairs, shape (D, D)."""
-        self._need(1, self.n_pairs, "matching pairs")
+        self._need(1, self.n_pairs, "matching pairs (equal labels, or pairs)")
         return self.differences / self.n_pairs
 
     @staticmethod

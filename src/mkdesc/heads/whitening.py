@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 #: The methods, and whether they need matching pairs.
 METHODS = {"pca": False, "pcawt": False, "pcaws": False, "lw": True, "gda": True}
+UNSUPERVISED = tuple(name for name, needed in METHODS.items() if not needed)
 
 #: Share of the mean variance that is added where the statistics are singular.
 RIDGE = 1e-6
@@ -50,7 +51,7 @@ class Whitening(Estimator):
         each dimension divided by its standard deviation to the power ``t``. ``"pcaws"``: PCA
         with whitening by shrunk eigenvalues.
     dims
-        How many dimensions to keep, at most.
+        How many dimensions to keep, at most; a warning says if the data have not as many.
     t
         Attenuation of ``pcawt``: 0 leaves PCA, 1 is full whitening.
     shrinkage
@@ -123,6 +124,12 @@ class Whitening(Estimator):
         pairs
             Instead of ``y``, two arrays of row indices of matching descriptors.
         """
+        self.check()
+        if METHODS[self.method] and y is None and pairs is None:
+            raise ValueError(
+                f"method: {self.method!r} learns from what matches: expected labels (y) or pairs, "
+                f"but the target y is None; {', '.join(UNSUPERVISED)} need none"
+            )
         return self.fit_statistics(self._gathered(X, y, pairs))
 
     def partial_fit(
@@ -214,6 +221,10 @@ class Whitening(Estimator):
     ) -> NDArray[np.float32]:
         """Learn from descriptors and project them."""
         return self.fit(X, y, pairs).transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.learned().dims_out
 
     @property
     def n_features_in_(self) -> int:
@@ -321,7 +332,20 @@ def learn_head(
     matrix = matrix * np.where(largest < 0, -1, 1)
     if not np.isfinite(matrix).all():
         raise ValueError(f"{method}: the statistics are too degenerate to learn from")
+    _warn_of_dims(dims, statistics)
     return linear_head(statistics.mean, matrix, power=power, square_root=method == "pca")
+
+
+def _warn_of_dims(dims: int, statistics: Statistics) -> None:
+    """Say so if fewer dimensions can be learned than were asked for."""
+    spanned = statistics.n - 1
+    if dims > statistics.dims:
+        problem = f"the descriptors have {statistics.dims} numbers, and no more are kept"
+    elif spanned < dims:
+        problem = f"{statistics.n} descriptors span at most {spanned}; the rest is arbitrary"
+    else:
+        return
+    warnings.warn(f"dims: {dims} were asked for, but {problem}", stacklevel=4)
 
 
 def _regular(matrix: Array, ridge: float | None, what: str, as_it_is: bool = False) -> Array:
