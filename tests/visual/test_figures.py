@@ -13,19 +13,29 @@ from mkdesc.visual.figures import (
     parametrizations_figure,
     whitening_figure,
 )
-from mkdesc.visual.plotting import draw_map, new_figure, write_figure
+from mkdesc.visual.plotting import add_scale, draw_map, new_figure, write_figure
 
 pytest.importorskip("matplotlib")
 
 
 def marks(figure):
     """Where pixels are marked: (x, y) by axes."""
-    return [axes.lines[-1].get_xydata()[0].tolist() for axes in figure.axes if axes.lines]
+    return [axes.lines[-1].get_xydata()[0].tolist() for axes in maps(figure)]
+
+
+def maps(figure):
+    """The axes that are no colour bars."""
+    return [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
 
 
 def test_the_kernels_drawn_are_the_paper_s():
-    shown = [axes.get_title() for axes in kernels_figure().axes]
-    assert [t.strip("$") for t in shown] == [
+    shown = [axes.get_title().split("\n") for axes in kernels_figure().axes]
+    assert [words for words, _ in shown] == [
+        "gradient angle",
+        "polar position",
+        "cartesian position",
+    ]
+    assert [numbers.strip("$") for _, numbers in shown] == [
         rf"\kappa = {k},\ N = {n}" for k, n in ((8, 3), (8, 2), (1, 1))
     ]
     for axes, (kappa, n) in zip(kernels_figure().axes, ((8, 3), (8, 2), (1, 1)), strict=True):
@@ -38,7 +48,8 @@ def test_the_kernels_drawn_are_the_paper_s():
 
 def test_every_map_has_ten_isocontours_and_its_pixel_marked():
     figure = parametrizations_figure()
-    assert len(figure.axes) == 8
+    assert len(maps(figure)) == 8
+    assert len(figure.axes) == 16  # every map is on its own scale and has a colour bar
     assert marks(figure) == [[20, 20]] * 8
     values = patch_map((20, 30), "cartesian")
     axes = new_figure(2, 2).subplots()
@@ -53,15 +64,29 @@ def test_every_map_has_ten_isocontours_and_its_pixel_marked():
 
 def test_grids_are_labelled():
     chosen = choose_whitenings()
-    assert [axes.get_xlabel() for axes in whitening_figure(chosen).axes[3:]] == [
-        "no transformation",
-        "PCA",
-        "LW",
+    assert [axes.get_title() for axes in maps(whitening_figure(chosen))[:3]] == [
+        "polar,\nraw",
+        "polar,\nPCA",
+        "polar,\nwhitened (LW)",
     ]
     combination = combination_figure(chosen)
-    assert len(combination.axes) == 18
-    assert sum("(LW)" in axes.get_xlabel() for axes in combination.axes) == 3
+    assert len(maps(combination)) == 18
+    assert sum("(LW)" in axes.get_title() for axes in combination.axes) == 3
     assert len({tuple(mark) for mark in marks(combination)}) == 3
+
+
+def test_zero_is_marked_and_ticks_are_round():
+    """A map of two signs: where it is zero is known."""
+    column = np.arange(9.0) - 4
+    figure = new_figure(2, 2)
+    axes = figure.subplots()
+    bar = add_scale(figure, draw_map(axes, np.tile(100.3 * column, (9, 1))), axes)
+    zero = next(c for c in axes.collections if list(getattr(c, "levels", [])) == [0])
+    assert {x for path in zero.get_paths() for x, _ in path.vertices} == {4.0}
+    assert [line.get_ydata()[0] for line in bar.ax.lines] == [0]
+    assert set(bar.get_ticks()) >= {-200.0, 0.0, 200.0}
+    draw_map(axes := new_figure(2, 2).subplots(), np.tile(column + 4, (9, 1)))
+    assert all(list(getattr(c, "levels", [])) != [0] for c in axes.collections)
 
 
 def test_given_whitenings_take_the_place_of_bundled_ones(tmp_path, shared):
@@ -69,8 +94,8 @@ def test_given_whitenings_take_the_place_of_bundled_ones(tmp_path, shared):
     chosen = choose_whitenings([f"{authors}:liberty:pcawt", f"{authors}:liberty:lw", "default"])
     assert chosen["polar-pca"].whitening.method == "pcawt"
     assert chosen["polar-cartesian-lw"].whitening.method == "gda"
-    labels = [axes.get_xlabel() for axes in whitening_figure(chosen).axes[3:]]
-    assert labels == ["no transformation", "PCAWT", "LW"]
+    labels = [axes.get_title() for axes in maps(whitening_figure(chosen))[:3]]
+    assert labels == ["polar,\nraw", "polar,\nPCAWT", "polar,\nwhitened (LW)"]
     with pytest.raises(ValueError, match=r"extended: learned on standard.* expected polar, cart"):
         choose_whitenings(["extended"])
 

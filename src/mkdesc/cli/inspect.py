@@ -35,6 +35,7 @@ def command(
     from mkdesc.kernels.parametrization import as_parametrization
     from mkdesc.visual.inspection_figure import inspect_pair, inspection_figure, read_patch
     from mkdesc.visual.plotting import check_output, write_figure
+    from mkdesc.visual.typical import typical_scores
     from mkdesc.visual.whitenings import load_whitening
 
     if model is not None and parametrization is not None:
@@ -51,7 +52,13 @@ def command(
     print(summary)
     for part, score in found.parts.items():
         print(f"raw {part}: {score:.4f}")
+    usual = typical_scores(mkd)
+    print(
+        f"usual for it: {usual.matches} of patches that match, {usual.others} of others "
+        "(median, and nine of ten; keypoints of a photograph and of a changed copy)"
+    )
     if output is not None:
         names = (a.name, b.name)
-        write_figure(inspection_figure(found, names, summary), output)
+        title = f"{summary}\nusual: {usual.matches} if they match, {usual.others} if not"
+        write_figure(inspection_figure(found, names, title), output)
         print(f"written: {output}")

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.kernels.parametrization import EXTENDED, Parametrization
+from mkdesc.visual.colours import LINES
 from mkdesc.visual.patchmaps import patch_map
-from mkdesc.visual.plotting import draw_image, draw_map, new_figure
+from mkdesc.visual.plotting import add_scale, draw_image, draw_map, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,6 +71,8 @@ def _curves(panels: Any) -> None:
     turn = np.linspace(-np.pi, np.pi, 181)
     degrees = np.rad2deg(turn)
     gradient, intensity, shape, both = panels
+    for axes in panels:
+        axes.set_prop_cycle(color=LINES)
     gradient.plot(degrees, _at_p(0, _P, {"theta": turn}))
     gradient.set_title("gradient")
     z = np.linspace(-0.95, 0.95, 181)
@@ -96,7 +99,7 @@ def _curves(panels: Any) -> None:
         axes.set_xticks([-180, -90, 0, 90, 180])
     gradient.set_ylabel("response")
     for axes in panels:
-        axes.axhline(0, color="0.8", linewidth=0.6, zorder=0)
+        axes.axhline(0, color="0.5", linewidth=0.8, zorder=0)
         axes.tick_params(labelsize="small")
         axes.xaxis.label.set_size("small")
         if axes is not gradient:
@@ -115,13 +118,13 @@ def extended_figure() -> Figure:
     for axes, (name, change) in zip(grid[0], _CHANGES.items(), strict=True):
         draw_image(axes, surroundings(**(_P | change)), vmin=-1, vmax=1)
         axes.set_title(name, fontsize="medium")
-    rows = ((None, "raw"), ("extended", "whitened"))
+    rows = ((None, "similarity to p,\nraw"), ("extended", "similarity to p,\nwhitened"))
     for line, (whitening, title) in zip(grid[1:], rows, strict=True):
         maps = [patch_map(PIXEL, EXTENDED, whitening=whitening, **p, **look) for look in looks]
         limits = min(m.min() for m in maps), max(m.max() for m in maps)
         for axes, values in zip(line, maps, strict=True):
             image = draw_map(axes, values, PIXEL, limits)
         line[0].set_ylabel(title)
-        bottom.colorbar(image, ax=line, aspect=12, ticks=np.linspace(*limits, 4), format="%.3g")
+        add_scale(bottom, image, line, aspect=12)
     grid[0][0].set_ylabel("surroundings of q")
     return figure

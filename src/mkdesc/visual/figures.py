@@ -14,9 +14,10 @@ from mkdesc._support.progress import Progress
 from mkdesc.descriptor import MKD
 from mkdesc.kernels.parametrization import CARTESIAN, POLAR, as_parametrization
 from mkdesc.kernels.vonmises import VonMises
+from mkdesc.visual.colours import LINES
 from mkdesc.visual.extended import extended_figure
 from mkdesc.visual.patchmaps import patch_map
-from mkdesc.visual.plotting import FORMATS, draw_map, new_figure, write_figure
+from mkdesc.visual.plotting import FORMATS, add_scale, draw_map, new_figure, write_figure
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
 if TYPE_CHECKING:
@@ -36,14 +37,14 @@ PIXEL = (20, 20)
 PIXELS = ((30, 30), (20, 20), (12, 40))
 #: Gradient angles of q, and what rows are called that show them; that of p is 0.
 TURNS = (
-    (0.0, r"$\Delta\theta = 0$", r"$q_\theta = 0$"),
-    (-np.pi / 8, r"$\Delta\theta = \pi/8$", r"$q_\theta = -\pi/8$"),
+    (0.0, "same gradient angle\n" r"$\Delta\theta = 0$"),
+    (-np.pi / 8, "gradient of q turned\n" r"$\Delta\theta = \pi/8$"),
 )
 
-_POLAR = r"$k_\phi k_\rho k_{\tilde\theta}$"
-_CARTESIAN = r"$k_x k_y k_\theta$"
-_BOTH = rf"{_POLAR} + {_CARTESIAN}"
-_METHODS = {"pca": "PCA", "lw": "LW"}
+_POLAR = "polar\n" r"$k_\phi k_\rho k_{\tilde\theta}$"
+_CARTESIAN = "cartesian\n" r"$k_x k_y k_\theta$"
+_BOTH = "polar + cartesian\n" r"$k_\phi k_\rho k_{\tilde\theta} + k_x k_y k_\theta$"
+_METHODS = {"pca": "PCA", "lw": "whitened (LW)"}
 
 #: Descriptors with whitenings, by the names of the bundled ones that they stand for.
 Whitenings = dict[str, MKD]
@@ -96,65 +97,78 @@ def kernels_figure() -> Figure:
     panels = [
         (
             VonMises(8, 3),
-            r"$\Delta\theta$ or $\Delta\tilde\theta$",
+            "gradient angle",
+            r"difference $\Delta\theta$ or $\Delta\tilde\theta$",
             r"$k_\theta$ or $k_{\tilde\theta}$",
         ),
-        (VonMises(8, 2), r"$\Delta\phi$ or $\Delta\rho$", r"$k_\phi$ or $k_\rho$"),
-        (VonMises(1, 1), r"$\Delta x$ or $\Delta y$", r"$k_x$ or $k_y$"),
+        (
+            VonMises(8, 2),
+            "polar position",
+            r"difference $\Delta\phi$ or $\Delta\rho$",
+            r"$k_\phi$ or $k_\rho$",
+        ),
+        (
+            VonMises(1, 1),
+            "cartesian position",
+            r"difference $\Delta x$ or $\Delta y$",
+            r"$k_x$ or $k_y$",
+        ),
     ]
-    figure = new_figure(7.2, 2.4)
+    figure = new_figure(7.2, 2.6)
     delta = np.linspace(0, np.pi, 257)
-    for axes, (kernel, across, up) in zip(figure.subplots(1, 3), panels, strict=True):
+    for axes, (kernel, words, across, up) in zip(figure.subplots(1, 3), panels, strict=True):
         axes.plot(delta, kernel(delta), "--", color="0.4", linewidth=1.2, label="exact")
-        axes.plot(delta, kernel.approximate(delta), color="red", linewidth=2, label="as used")
-        axes.set_title(rf"$\kappa = {kernel.kappa:g},\ N = {kernel.n}$", fontsize="medium")
+        axes.plot(delta, kernel.approximate(delta), color=LINES[0], linewidth=2, label="as used")
+        numbers = rf"$\kappa = {kernel.kappa:g},\ N = {kernel.n}$"
+        axes.set_title(f"{words}\n{numbers}", fontsize="medium")
         axes.set_xlabel(across)
-        axes.set_ylabel(up, labelpad=-2)
+        axes.set_ylabel(up)
         axes.set_xlim(0, np.pi)
         axes.set_ylim(-0.2, 1.05)
         axes.set_xticks(
             np.arange(5) * np.pi / 4, ["0", r"$\pi/4$", r"$\pi/2$", r"$3\pi/4$", r"$\pi$"]
         )
-        axes.set_yticks([0, 1])
-        axes.axhline(0, color="0.8", linewidth=0.6, zorder=0)
+        axes.set_yticks([0, 0.5, 1])
+        axes.axhline(0, color="0.5", linewidth=0.8, zorder=0)
         axes.legend(fontsize="small", frameon=False)
     return figure
 
 
 def _map_grid(rows: Sequence[Row], columns: Sequence[Column]) -> Figure:
-    """Maps by pixels in rows and kernels in columns."""
-    figure = new_figure(1.55 * len(columns) + 0.3, 1.6 * len(rows) + 0.3)
+    """Maps by pixels in rows and kernels in columns, each with its own scale."""
+    figure = new_figure(2.05 * len(columns) + 0.4, 1.7 * len(rows) + 0.5)
     grid = figure.subplots(len(rows), len(columns), squeeze=False)
     for line, (name, pixel, settings) in zip(grid, rows, strict=True):
         for axes, (_, kernels, mkd) in zip(line, columns, strict=True):
-            draw_map(axes, patch_map(pixel, kernels, whitening=mkd, **settings), pixel)
-        line[0].set_ylabel(name)
-    for axes, (label, _, _) in zip(grid[-1], columns, strict=True):
-        axes.set_xlabel(label)
+            drawn = draw_map(axes, patch_map(pixel, kernels, whitening=mkd, **settings), pixel)
+            add_scale(figure, drawn, axes, aspect=15, pad=0.03)
+        line[0].set_ylabel(name, fontsize="medium")
+    for axes, (label, _, _) in zip(grid[0], columns, strict=True):
+        axes.set_title(label, fontsize="medium")
     return figure
 
 
 def parametrizations_figure() -> Figure:
     """Figure 2: four parametrizations, with equal gradients and with gradients turned."""
     columns: list[Column] = [
-        (r"$k_\phi k_\rho k_\theta$", "polar-absolute", None),
-        (_POLAR, "polar", None),
-        (_CARTESIAN, "cartesian", None),
-        (r"$k_x k_y k_{\tilde\theta}$", "cartesian-relative", None),
+        ("polar, absolute angle\n" r"$k_\phi k_\rho k_\theta$", "polar-absolute", None),
+        (_POLAR.replace("polar", "polar, relative angle"), "polar", None),
+        (_CARTESIAN.replace("cartesian", "cartesian, absolute angle"), "cartesian", None),
+        (
+            "cartesian, relative angle\n" r"$k_x k_y k_{\tilde\theta}$",
+            "cartesian-relative",
+            None,
+        ),
     ]
-    return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name, _ in TURNS], columns)
+    return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name in TURNS], columns)
 
 
 def whitening_figure(whitenings: Whitenings) -> Figure:
     """Figure 3: the polar kernel as it is, after PCA, and after learned whitening."""
-    columns: list[Column] = [("no transformation", "polar", None)]
+    columns: list[Column] = [("polar,\nraw", "polar", None)]
     for name in ("polar-pca", "polar-lw"):
-        columns.append((_label(whitenings[name]), "polar", whitenings[name]))
-    rows: list[Row] = [
-        (f"{name}\n$p_\\theta = 0$, {angle}", PIXEL, {"q_theta": turn})
-        for turn, name, angle in TURNS
-    ]
-    return _map_grid(rows, columns)
+        columns.append((f"polar,\n{_label(whitenings[name])}", "polar", whitenings[name]))
+    return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name in TURNS], columns)
 
 
 def combination_figure(whitenings: Whitenings) -> Figure:
@@ -164,12 +178,14 @@ def combination_figure(whitenings: Whitenings) -> Figure:
         (_CARTESIAN, "cartesian", "cartesian-lw"),
         (_BOTH, "polar+cartesian", "polar-cartesian-lw"),
     ]
-    columns: list[Column] = [(label, name, None) for label, name, _ in kernels]
+    columns: list[Column] = [(f"{label}\nraw", name, None) for label, name, _ in kernels]
     columns += [
-        (f"{label}\n({_label(whitenings[role])})", name, whitenings[role])
+        (f"{label}\n{_label(whitenings[role])}", name, whitenings[role])
         for label, name, role in kernels
     ]
-    rows: list[Row] = [(f"p = ({row}, {column})", (row, column), {}) for row, column in PIXELS]
+    rows: list[Row] = [
+        (f"pixel p at row {row},\ncolumn {column}", (row, column), {}) for row, column in PIXELS
+    ]
     return _map_grid(rows, columns)
 
 

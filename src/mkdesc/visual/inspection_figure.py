@@ -14,8 +14,9 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST, one_patch, resize_patches
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.preparation import Preparation
+from mkdesc.visual.colours import DIVERGING, colour_map
 from mkdesc.visual.inspection import contributions, part_scores
-from mkdesc.visual.plotting import draw_image, new_figure
+from mkdesc.visual.plotting import add_scale, draw_image, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,9 +99,20 @@ def _gradient_picture(patch: NDArray[Any], preparation: Preparation) -> Array:
     return picture
 
 
+def _direction_wheel(axes: Any) -> None:
+    """Which hue is which direction, in a corner of axes: a gradient points from bright to dark."""
+    from matplotlib.colors import hsv_to_rgb
+
+    y, x = np.mgrid[-1:1:65j, -1:1:65j]
+    hue = np.arctan2(y, x) / (2 * np.pi) % 1
+    ring = (np.hypot(x, y) <= 1).astype(float)
+    colours = np.dstack([hsv_to_rgb(np.dstack([hue, ring, ring])), ring])
+    draw_image(axes.inset_axes((0.02, 0.02, 0.2, 0.2), frameon=False), colours)
+
+
 def inspection_figure(found: Inspection, names: tuple[str, str], title: str = "") -> Figure:
     """Two rows of pictures: patch, gradients, and what each pixel adds to the similarity."""
-    figure = new_figure(7.2, 5.0)
+    figure = new_figure(7.6, 5.0)
     # Names of files may have dollar signs, which are not mathematics here.
     figure.suptitle(title, fontsize="medium", parse_math=False)
     grid = figure.subplots(2, 3)
@@ -109,10 +121,15 @@ def inspection_figure(found: Inspection, names: tuple[str, str], title: str = ""
         draw_image(axes[0], patch)
         axes[0].set_ylabel(name, parse_math=False)
         draw_image(axes[1], _gradient_picture(patch, found.preparation))
-        image = draw_image(axes[2], values, cmap="RdBu_r", vmin=-most, vmax=most)
-    for axes, heading in zip(
-        grid[0], ("patch", "gradients (hue: direction)", "adds to the similarity"), strict=True
-    ):
+        image = draw_image(axes[2], values, cmap=colour_map(DIVERGING), vmin=-most, vmax=most)
+    _direction_wheel(grid[0, 1])
+    headings = (
+        "patch",
+        "gradients, from bright to dark\n(wheel: direction)",
+        "what pixels add to the\nsimilarity: orange adds",
+    )
+    for axes, heading in zip(grid[0], headings, strict=True):
         axes.set_title(heading, fontsize="medium")
-    figure.colorbar(image, ax=grid[:, 2], shrink=0.6)
+    scale = add_scale(figure, image, grid[:, 2], shrink=0.6)
+    scale.set_label(f"per pixel; all of a patch add up to {found.score:.3g}", fontsize="small")
     return figure

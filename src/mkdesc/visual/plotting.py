@@ -12,11 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc.visual.colours import MAP, MARK, MARK_EDGE, colour_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "check_output", "draw_image", "draw_map", "new_figure", "write_figure"]
+__all__ = [
+    "FORMATS",
+    "add_scale",
+    "check_output",
+    "draw_image",
+    "draw_map",
+    "new_figure",
+    "write_figure",
+]
 
 #: Kinds of files that figures are written as, and what keeps the date out of each.
 FORMATS: dict[str, dict[str, None]] = {
@@ -27,6 +36,9 @@ FORMATS: dict[str, dict[str, None]] = {
 
 #: Isocontours of a map, as in the paper.
 CONTOURS = 10
+#: Share of a map's range below zero from which on zero is shown in it; the weak swings of few
+#: frequencies about zero would only clutter it.
+_MUCH = 0.25
 #: Fonts that printers take (TrueType), and the same names inside a file each time.
 _STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
 
@@ -46,21 +58,38 @@ def draw_map(
     pixel: Sequence[float] | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Any:
-    """Draw a map (W, W) with ten isocontours, uniform between its limits, and mark a pixel."""
+    """Draw a map (W, W) with ten isocontours, uniform between its limits, and mark a pixel.
+
+    Below zero they are dashed. Where much is below zero, a white line shows where it begins.
+    """
     low, high = (float(values.min()), float(values.max())) if limits is None else limits
     levels = np.linspace(low, high if high > low else low + 1, CONTOURS + 2)
-    bands = axes.contourf(np.clip(values, low, high), levels, cmap="YlGnBu_r")
+    bands = axes.contourf(np.clip(values, low, high), levels, cmap=colour_map(MAP))
     bands.set_rasterized(True)  # viewers show seams between the bands of vector files
+    if 0 < _MUCH * (high - low) < -low:
+        axes.contour(values, [0], colors=MARK, linewidths=1.2)
     axes.contour(values, levels[1:-1], colors="black", linewidths=0.4)
     axes.set_aspect("equal")
     axes.invert_yaxis()
     if pixel is not None:
-        axes.plot(pixel[1], pixel[0], "x", color="red", markersize=6, markeredgewidth=1.5)
+        for colour, width in ((MARK_EDGE, 3.5), (MARK, 1.5)):
+            axes.plot(pixel[1], pixel[0], "x", color=colour, markersize=6, markeredgewidth=width)
     _bare(axes)
     return bands
 
 
-def draw_image(axes: Any, image: NDArray[Any], cmap: str = "gray", **limits: float) -> Any:
+def add_scale(figure: Any, drawn: Any, axes: Any, ticks: int = 6, **more: Any) -> Any:
+    """A colour bar beside axes, with a few round ticks; zero is marked where signs change."""
+    from matplotlib.ticker import MaxNLocator
+
+    bar = figure.colorbar(drawn, ax=axes, ticks=MaxNLocator(ticks, steps=[1, 2, 5, 10]), **more)
+    bar.ax.tick_params(labelsize="x-small", length=2)
+    if bar.vmin < 0 < bar.vmax:
+        bar.ax.axhline(0, color=MARK, linewidth=1.2)
+    return bar
+
+
+def draw_image(axes: Any, image: NDArray[Any], cmap: Any = "gray", **limits: float) -> Any:
     """Draw an image (W, W), in gray unless told otherwise, or (W, W, 3)."""
     drawn = axes.imshow(image, cmap=cmap, interpolation="nearest", **limits)
     _bare(axes)
