@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc.images.reading import opencv
 from mkdesc.images.writing import encode_image
 
-__all__ = ["draw_matches", "svg_of_matches"]
+__all__ = ["draw_matches", "spread_out", "svg_of_matches"]
 
-#: Lines drawn at most, and the pixels of the longer side of either image.
-LINES, LONGEST = 250, 1000
+#: Lines drawn at most (more hide each other), and the pixels of the longer side of either image.
+LINES, LONGEST = 120, 1000
 #: Space between the images, and above them for the caption.
 _GAP, _HEAD = 12, 44
+#: How much of a line covers what is below it.
+_OPAQUE = 0.5
 
 
 def draw_matches(
@@ -34,7 +36,8 @@ def draw_matches(
     a, b
         Gray images (H, W), uint8; larger ones are drawn smaller.
     here, there
-        Positions (M, 2) in either, matched row by row. Of many, evenly chosen ones are drawn.
+        Positions (M, 2) in either, matched row by row. Of more than 120, all are dots, and 120
+        that are spread over the first image get lines; the caption says so.
     caption
         A line of text above.
 
@@ -51,16 +54,20 @@ def draw_matches(
     (94, 102, 3)
     """
     cv2 = opencv()
-    layout = _layout(a, b, here, there)
+    layout = _layout(a, b, here, there, caption)
     canvas = layout.canvas.copy()
+    for start, end, colour in layout.dots:
+        for place in (start, end):
+            cv2.circle(canvas, _fine(place), 2 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
+    bare = canvas.copy()
     for start, end, colour in layout.lines:
         cv2.line(canvas, _fine(start), _fine(end), colour, 1, cv2.LINE_AA, _BITS)
-    canvas = cv2.addWeighted(canvas, 0.65, layout.canvas, 0.35, 0)
+    canvas = cv2.addWeighted(canvas, _OPAQUE, bare, 1 - _OPAQUE, 0)
     for start, end, colour in layout.lines:
         for place in (start, end):
             cv2.circle(canvas, _fine(place), 3 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
     # The default font is drawn of strokes and has ASCII only.
-    text = caption.encode("ascii", "replace").decode()
+    text = layout.caption.encode("ascii", "replace").decode()
     cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
     picture: NDArray[np.uint8] = canvas
     return picture
@@ -86,19 +93,17 @@ def svg_of_matches(
     >>> svg_of_matches(blank, blank, [[1, 2]], [[3, 4]]).count("<line ")
     1
     """
-    layout = _layout(a, b, here, there)
+    layout = _layout(a, b, here, there, caption)
     height, width = layout.canvas.shape[:2]
     photo = base64.b64encode(encode_image(".jpg", layout.canvas)).decode()
-    marks = []
-    for start, end, (blue, green, red) in layout.lines:
-        (x, y), (u, v) = start + 0.5, end + 0.5
-        colour = f"rgb({red},{green},{blue})"
+    marks = [mark for pair in layout.dots for mark in _svg_circles(pair, 2)]
+    for pair in layout.lines:
+        (x, y), (u, v) = pair.start + 0.5, pair.end + 0.5
         marks.append(
-            f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{u:.1f}" y2="{v:.1f}" stroke="{colour}" '
-            'stroke-opacity="0.65"/>'
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
-            f'<circle cx="{u:.1f}" cy="{v:.1f}" r="3" fill="{colour}"/>'
+            f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{u:.1f}" y2="{v:.1f}" '
+            f'stroke="{_rgb(pair)}" stroke-opacity="{_OPAQUE}"/>'
         )
+        marks += _svg_circles(pair, 3)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -106,22 +111,48 @@ def svg_of_matches(
             f'<image width="{width}" height="{height}" href="data:image/jpeg;base64,{photo}"/>',
             *marks,
             f'<text x="8" y="29" font-family="sans-serif" font-size="17" fill="#282828">'
-            f"{escape(caption)}</text>",
+            f"{escape(layout.caption)}</text>",
             "</svg>",
             "",
         ]
     )
 
 
+class _Pair(NamedTuple):
+    """Where a match is in either image of a picture, and its colour (blue first)."""
+
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    colour: tuple[int, ...]
+
+
 class _Layout(NamedTuple):
-    """Both images on white, and where lines go: start, end, colour (blue first)."""
+    """Both images on white, the matches that get lines and those that do not, and what to say."""
 
     canvas: NDArray[np.uint8]
-    lines: list[tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]]
+    lines: list[_Pair]
+    dots: list[_Pair]
+    caption: str
+
+
+def _rgb(pair: _Pair) -> str:
+    blue, green, red = pair.colour
+    return f"rgb({red},{green},{blue})"
+
+
+def _svg_circles(pair: _Pair, radius: int) -> list[str]:
+    return [
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{_rgb(pair)}"/>'
+        for x, y in (pair.start + 0.5, pair.end + 0.5)
+    ]
 
 
 def _layout(
-    a: NDArray[np.uint8], b: NDArray[np.uint8], here: ArrayLike, there: ArrayLike
+    a: NDArray[np.uint8],
+    b: NDArray[np.uint8],
+    here: ArrayLike,
+    there: ArrayLike,
+    caption: str,
 ) -> _Layout:
     cv2 = opencv()
     scales = [min(1.0, LONGEST / max(image.shape)) for image in (a, b)]
@@ -138,9 +169,37 @@ def _layout(
         canvas[_HEAD : _HEAD + image.shape[0], left : left + image.shape[1]] = pale
     starts = _placed(here, scales[0], 0)
     ends = _placed(there, scales[1], shift)
-    chosen = np.unique(np.linspace(0, len(starts) - 1, min(LINES, len(starts))).astype(int))
-    colours = _colours(starts[chosen], small[0].shape)
-    return _Layout(canvas, list(zip(starts[chosen], ends[chosen], colours, strict=True)))
+    colours = _colours(starts, small[0].shape)
+    pairs = [_Pair(*each) for each in zip(starts, ends, colours, strict=True)]
+    chosen = set(spread_out(starts, LINES).tolist())
+    lines = [pair for i, pair in enumerate(pairs) if i in chosen]
+    dots = [pair for i, pair in enumerate(pairs) if i not in chosen]
+    if dots:
+        caption = f"{caption}{' - ' if caption else ''}lines for {len(lines)} of {len(pairs):,}"
+    return _Layout(canvas, lines, dots, caption)
+
+
+def spread_out(places: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """Which places (N, 2) to take so that at most so many cover the area, by rising index.
+
+    The area is divided into about as many cells; the first place of every cell is taken, then the
+    second, until there are enough.
+
+    >>> spread_out(np.array([[0, 0], [0.1, 0], [0, 0.1], [9, 9.0]]), 2).tolist()
+    [0, 3]
+    """
+    if len(places) <= most:
+        return np.arange(len(places))
+    low = places.min(axis=0)
+    span = np.maximum(places.max(axis=0) - low, 1e-9)
+    across = int(np.ceil(np.sqrt(most)))
+    column, row = np.minimum((places - low) / span * across, across - 1).astype(int).T
+    cell = row * across + column
+    by_cell = np.argsort(cell, kind="stable")
+    ordered = cell[by_cell]
+    turn = np.empty(len(places), np.intp)  # how many of its cell come before a place
+    turn[by_cell] = np.arange(len(places)) - np.searchsorted(ordered, ordered)
+    return np.sort(np.argsort(turn, kind="stable")[:most])
 
 
 #: Bits of a fraction of a pixel, for lines that do not snap to pixels.

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.images.drawing import spread_out
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.index import Box, Found
@@ -104,7 +105,7 @@ def _joined(
     both = np.concatenate([query, gap, tile], axis=1)
     here = agreement.here * _scale(own)
     there = agreement.there * _scale(other) + [query.shape[1] + gap.shape[1], 0]
-    chosen = np.unique(np.linspace(0, len(here) - 1, min(LINES, len(here))).astype(int))
+    chosen = spread_out(here, LINES)
     lines = both.copy()
     for number, start, end in zip(chosen, here[chosen], there[chosen], strict=True):
         points = [np.rint(place).astype(int).tolist() for place in (start, end)]
