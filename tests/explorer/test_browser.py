@@ -301,6 +301,34 @@ def test_pictures_download(open_page, address, tmp_path):
     assert (middle > corner + 100).all()  # the bright blob of patch A
 
 
+def check_local_models(page, folder, rng):
+    """Model files are read by the page itself, and what is wrong with one is said."""
+    mkd = mkdesc.MKD("x(4,1)*theta(8,2)")
+    raw = mkd.transform(rng.random((60, 64, 64)))
+    mkd.whitening = mkdesc.Whitening("pcawt", dims=6).fit(raw)
+    file = folder / "mine.safetensors"
+    mkdesc.save_model(mkd, file)
+    whole = file.read_bytes()
+    page.set_input_files("#model-file", file)
+    expect(page.locator("#whitening")).to_have_value("mine")
+    expected = mkdesc.patch_map(
+        (12, 30), "x(4,1)*theta(8,2)", q_theta=np.deg2rad(20), whitening=mkd
+    )
+    assert float(page.text_content("#highest")) == pytest.approx(expected.max(), rel=0.01)
+    damaged = {
+        whole[:-4]: "its tensors are not whole",
+        b"\x80\x04.": "expected a model file of mkdesc",
+        whole.replace(b'\\"schema\\": 2', b'\\"schema\\": 1'): "expected a model file of schema 2",
+        whole.replace(b"[15, 6]", b"[14, 6]", 1): "its head is not one: 14 numbers follow 15",
+        whole.replace(b"x(4,1)*theta", b"x(4,9)*theta"): "its head is not one",
+    }
+    for content, message in damaged.items():
+        assert content != whole
+        file.write_bytes(content)
+        page.set_input_files("#model-file", file)
+        expect(page.locator("#problem")).to_contain_text(message)
+
+
 def test_exported_file_works_from_disk(open_page, address, tmp_path, rng):
     target = tmp_path / "kernels.html"
     export_page(target)
@@ -310,7 +338,7 @@ def test_exported_file_works_from_disk(open_page, address, tmp_path, rng):
     served = open_page(address + view)
     assert reading(page) == reading(served)
     assert score(page) == score(served)
-    assert page.is_hidden("#model-label")
+    check_local_models(page, tmp_path, rng)
     patch = write_patch(tmp_path / "p.png", rng)
     page.set_input_files("#image-file", tmp_path / "p.png")
     expect(page.locator("#patch-a")).to_have_value("file p.png")

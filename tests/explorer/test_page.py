@@ -17,11 +17,13 @@ def test_data_is_what_python_computes_with():
     )
     models = {model["name"]: model for model in data["models"]}
     assert {"default", "extended", "polar-lw", "polar-pca"} <= set(models)
-    assert "default-32" not in models  # for patches of another size
+    assert set(mkdesc.bundled_models()) <= set(models)
     projection = mkdesc.load_model("default").effective_head().linear()
-    matrix = np.frombuffer(base64.b64decode(models["default"]["matrix"]), "<f4")
+    tensor = models["default"]["tensors"]["head.2.matrix"]
+    matrix = np.frombuffer(base64.b64decode(tensor["data"]), "<f4")
     np.testing.assert_array_equal(matrix.reshape(projection.matrix.shape), projection.matrix)
-    assert models["default"]["power"] == 0.75
+    assert models["default"]["head"][0] == {"op": "power", "exponent": 0.75}
+    assert models["photo"]["patch_size"] == 24
 
 
 def test_names_of_whitenings_are_unique():

@@ -78,6 +78,7 @@ DEEP = {"__metadata__": {"mkdesc": "[" * 100_000}, **FLOAT32}
 
 def test_the_page_and_all_it_needs(client):
     assert "<h1>See the kernels</h1>" in client.get("/").text
+    assert "export const SIZE = 64;" in client.get("/constants.js").text
     for name in ("style.css", "explore.js", "kernels.js", "plotly.js", "data.json"):
         answer = client.get(f"/{name}")
         assert answer.status == 200
@@ -349,37 +350,41 @@ def test_model(client, tmp_path):
     head = save(tmp_path / "m.safetensors")
     answer = client.post("/api/model", content=(tmp_path / "m.safetensors").read_bytes()).json()
     (model,) = answer
-    matrix = np.frombuffer(base64.b64decode(model["matrix"]), "<f4").reshape(15, 3)
+    tensor = model["tensors"]["head.0.matrix"]
+    matrix = np.frombuffer(base64.b64decode(tensor["data"]), "<f4").reshape(15, 3)
     np.testing.assert_array_equal(matrix, head.linear().matrix)
-    assert model["square_root"] is True
+    assert model["head"][-2:] == [{"op": "power", "exponent": 0.5}, {"op": "l2"}]
     assert model["parametrization"] == "x(4,1)*theta(8,2)"
 
 
 def test_models_that_the_page_cannot_show(client, tmp_path):
     file = tmp_path / "m.safetensors"
-    save(file, patch_size=32)
+    save(file, patch_size=160)
     answer = client.post("/api/model", content=file.read_bytes())
     assert (answer.status, answer.text) == (
         400,
-        "model: expected a model of 64-px patches, got one of 32 px\n",
+        "model: expected a model of patches of 8 to 128 px, got 160 px\n",
     )
     save(file, "x(8,12)*y(8,12)*theta(8,2)")
     answer = client.post("/api/model", content=file.read_bytes())
     assert answer.text == "model: expected at most 2500 raw numbers, got 3125\n"
+
+
+def test_models_with_a_hidden_layer(client, tmp_path):
+    file = tmp_path / "m.safetensors"
     ones = np.ones((15, 3), np.float32)
     head = Head((Affine(ones), Relu(), L2()))
-    mkdesc.save_model(mkdesc.MKD("x(4,1)*theta(8,2)", head=head), file)
-    answer = client.post("/api/model", content=file.read_bytes())
-    assert answer.status == 400
-    expected = "the page shows learned whitenings only, got Head(15 -> 3, relu 0, l2)"
-    assert answer.text == f"model: {expected}\n"
+    mkdesc.save_model(mkdesc.MKD("x(4,1)*theta(8,2)", 32, head=head), file)
+    (model,) = client.post("/api/model", content=file.read_bytes()).json()
+    assert [stage["op"] for stage in model["head"]] == ["affine", "relu", "l2"]
+    assert (model["patch_size"], model["method"]) == (32, None)
 
 
 def test_published_models_hold_several(client, shared):
     data = (shared / "golden" / "mkd-polar-64.safetensors").read_bytes()
     models = client.post("/api/model", content=data).json()
     assert {model["name"] for model in models} >= {"liberty lw", "liberty pca", "yosemite pcaws"}
-    assert json.dumps(models[0]["dims"]) == "128"
+    assert models[0]["head"][-2]["dims"][1] == 128
 
 
 def test_sockets():

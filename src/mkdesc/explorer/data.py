@@ -12,18 +12,23 @@ from numpy.typing import NDArray
 from mkdesc._support.version import __version__
 from mkdesc.descriptor import MKD
 from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
-from mkdesc.heads.head import Affine, Head, Power
 from mkdesc.kernels.parametrization import NAMED, as_parametrization
+from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 from mkdesc.kernels.pixelvalues import SPATIAL
 from mkdesc.kernels.preparation import PREPARATIONS
+from mkdesc.kernels.products import ANGULAR, FEATURES
 from mkdesc.models import bundled_models, load_model
+from mkdesc.models.operations import operations_of
+from mkdesc.visual.colours import DIVERGING, LINES, MAP
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
 __all__ = [
     "MAX_IMAGE_BYTES",
     "MAX_MODEL_BYTES",
+    "MAX_SIDE",
     "MOST_DIMS",
+    "constants",
     "encode_gray",
     "encode_model",
     "page_data",
@@ -32,40 +37,53 @@ __all__ = [
 #: Files that are taken, at most.
 MAX_IMAGE_BYTES = 20_000_000
 MAX_MODEL_BYTES = 8_000_000
-
+#: The longer side of an image that the page gets.
+MAX_SIDE = 1024
+#: Most frequencies of a kernel that the page computes without lagging.
+MOST_FREQUENCIES = 12
+#: Sides of the patches of a model, in pixels.
+PATCH_SIZES = (SMALLEST, 2 * PATCH_SIZE)
 
 #: Longest raw descriptor that the page computes without lagging.
 MOST_DIMS = 2500
+
+
+def constants() -> dict[str, Any]:
+    """What the page's scripts know of Python before any data come.
+
+    >>> constants()["SIZE"]
+    64
+    """
+    return {
+        "SIZE": PATCH_SIZE,
+        "LONGEST": MAX_SIDE,
+        "MOST_FREQUENCIES": MOST_FREQUENCIES,
+        "ANGULAR": ANGULAR,
+        "EXPLICIT": list(FEATURES),
+        "COLOURS": {"map": MAP, "diverging": DIVERGING, "lines": LINES},
+    }
 
 
 def page_data() -> dict[str, Any]:
     """All that the page needs besides its own files.
 
     >>> sorted(page_data()["preparations"])
-    ['paper', 'standard']
+    ['fine-24', 'paper', 'standard', 'standard-24']
     """
-    fitting = {
-        name: asdict(one)
-        for name, one in PREPARATIONS.items()
-        if one.side is None or PATCH_SIZE % one.side == 0
-    }
-    named = {name: str(k) for name, k in NAMED.items() if k.preparation.name in fitting}
+    named = {name: str(k) for name, k in NAMED.items()}
     named["polar+cartesian"] = str(as_parametrization("polar+cartesian"))
     models = [encode_model(name, load_whitening(name), "linear") for name in bundled_whitenings()]
-    for name in bundled_models():
-        mkd = load_model(name)
-        if mkd.patch_size == PATCH_SIZE and mkd.whitening is not None:  # no hidden layers
-            models.append(encode_model(name, mkd, "model"))
+    models += [encode_model(name, load_model(name), "model") for name in bundled_models()]
     photo = sample_photo()
     return {
         "version": __version__,
-        "patch_size": PATCH_SIZE,
+        "patch_sizes": PATCH_SIZES,
         "source_size": SOURCE_SIZE,
         "most_bytes": {"image": MAX_IMAGE_BYTES, "model": MAX_MODEL_BYTES},
         "most_dims": MOST_DIMS,
         "attributes": SPATIAL,
         "shape_epsilon": SHAPE_EPSILON,
-        "preparations": fitting,
+        "preparations": {name: asdict(one) for name, one in PREPARATIONS.items()},
         "named": named,
         "models": models,
         "patches": [
@@ -77,14 +95,17 @@ def page_data() -> dict[str, Any]:
 
 
 def encode_model(name: str, mkd: MKD, kind: str) -> dict[str, Any]:
-    """A whitening for the page; ValueError if it is not one that the page can show.
+    """A model for the page; ValueError if it is not one that the page can show.
 
     ``kind`` says where it comes from: ``"linear"`` (for patch maps), ``"model"`` or ``"file"``.
+    Heads are operations and tensors, as in model files. Matrices after the first are large, and go
+    in half precision, which is enough for the three digits that the page shows.
     """
     parametrization = as_parametrization(mkd.parametrization)
-    if mkd.patch_size != PATCH_SIZE:
+    low, high = PATCH_SIZES
+    if not low <= mkd.patch_size <= high:
         raise ValueError(
-            f"{name}: expected a model of {PATCH_SIZE}-px patches, got one of {mkd.patch_size} px"
+            f"{name}: expected a model of patches of {low} to {high} px, got {mkd.patch_size} px"
         )
     if parametrization.dims > MOST_DIMS:
         raise ValueError(
@@ -93,32 +114,25 @@ def encode_model(name: str, mkd: MKD, kind: str) -> dict[str, Any]:
     head = mkd.effective_head()
     if head is None:
         raise ValueError(f"{name}: this model has no whitening")
-    linear = head.linear()
-    if linear is None or mkd.whitening is None:
-        raise ValueError(f"{name}: the page shows learned whitenings only, got {head!r}")
-    powers = _powers(head)
+    operations, tensors = operations_of(head)
+    first = next(operation["matrix"] for operation in operations if operation["op"] == "affine")
     return {
         "name": name,
         "kind": kind,
         "parametrization": str(parametrization),
-        "method": mkd.whitening.method,
-        "dims": linear.matrix.shape[1],
-        "power": powers[0],
-        "square_root": powers[1] == 0.5,
-        "mean": _encode(linear.centre, "<f4"),
-        "matrix": _encode(linear.matrix, "<f4"),
+        "patch_size": int(mkd.patch_size),
+        "method": None if mkd.whitening is None else mkd.whitening.method,
+        "head": operations,
+        "tensors": {
+            key: _encode_tensor(tensor, half=tensor.ndim == 2 and key != first)
+            for key, tensor in tensors.items()
+        },
     }
 
 
-def _powers(head: Head) -> tuple[float, float]:
-    """The exponents before and after the projection of a linear head; 1: none."""
-    found = [1.0, 1.0]
-    after = 0
-    for stage in head.stages:
-        after += isinstance(stage, Affine)
-        if isinstance(stage, Power):
-            found[after] = stage.exponent
-    return found[0], found[1]
+def _encode_tensor(tensor: NDArray[np.float32], half: bool) -> dict[str, str]:
+    dtype, code = ("F16", "<f2") if half else ("F32", "<f4")
+    return {"dtype": dtype, "data": _encode(tensor, code)}
 
 
 def encode_gray(image: NDArray[np.uint8]) -> dict[str, Any]:

@@ -12,19 +12,21 @@ from importlib.resources import files
 from typing import Any
 
 from mkdesc._support.files import atomic_path
-from mkdesc.explorer.data import page_data
+from mkdesc.explorer.data import constants, page_data
 
-__all__ = ["MODULES", "data_json", "export_page", "plotly_js", "static_text"]
+__all__ = ["MODULES", "constants_js", "data_json", "export_page", "plotly_js", "static_text"]
 
 #: The page's JavaScript modules, each after those that it imports.
 MODULES = (
+    "constants.js",
     "kernels.js",
+    "heads.js",
     "patches.js",
     "state.js",
+    "store.js",
     "views.js",
     "photo.js",
     "composer.js",
-    "store.js",
     "pixel.js",
     "compare.js",
     "explore.js",
@@ -34,8 +36,15 @@ _IMPORT = re.compile(r"^import\s[^;]*?from \"\./[\w.]+\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const |let |function |async function |class )", re.MULTILINE)
 
 
+def constants_js() -> str:
+    """The page's first module: constants that Python has, so that they are written once."""
+    return "".join(f"export const {name} = {to_json(v)};\n" for name, v in constants().items())
+
+
 def static_text(name: str) -> str:
     """The text of one of the page's files."""
+    if name == "constants.js":
+        return constants_js()
     return (files("mkdesc.explorer") / "static" / name).read_text(encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from mkdesc.explorer.data import MAX_IMAGE_BYTES, MAX_MODEL_BYTES
-from mkdesc.explorer.page import data_json, plotly_js, to_json
+from mkdesc.explorer.page import constants_js, data_json, plotly_js, to_json
 from mkdesc.explorer.uploads import (
     UnsupportedType,
     read_image,
@@ -125,6 +125,9 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
     def send_data(_: Request) -> Response:
         return Response(data, media_type="application/json")
 
+    def send_constants(_: Request) -> Response:
+        return Response(constants_js(), media_type="text/javascript")
+
     def send_plotly(_: Request) -> Response:  # large, and the same until the package is updated
         headers = {"cache-control": "max-age=3600"}
         return Response(plotly, media_type="text/javascript", headers=headers)
@@ -139,6 +142,7 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
         routes=[
             Route("/data.json", send_data),
             Route("/plotly.js", send_plotly),
+            Route("/constants.js", send_constants),
             Route("/api/image", _upload(read_image, MAX_IMAGE_BYTES, limits), methods=["POST"]),
             Route("/api/model", _upload(read_models, MAX_MODEL_BYTES, limits), methods=["POST"]),
             Mount("/", static),

@@ -11,16 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.explorer.data import encode_gray, encode_model
+from mkdesc.explorer.data import MAX_SIDE, encode_gray, encode_model
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.models import load_model
 from mkdesc.models.files import read_tensors
 
 __all__ = ["UnsupportedType", "read_image", "read_models"]
 
-#: Pixels of an image that is decoded, at most; and the longer side of what the page gets.
+#: Pixels of an image that is decoded, at most.
 MAX_PIXELS = 50_000_000
-MAX_SIDE = 1024
 
 #: How files of the types that are taken begin.
 _IMAGES = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|RIFF....WEBP|BM", re.DOTALL)

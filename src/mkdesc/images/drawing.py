@@ -179,7 +179,7 @@ def _layout(
     return _Layout(canvas, lines, dots, caption)
 
 
-def spread_out(places: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+def spread_out(places: NDArray[np.floating], most: int) -> NDArray[np.intp]:
     """Which places (N, 2) to take so that at most so many cover the area, by rising index.
 
     The area is divided into about as many cells; the first place of every cell is taken, then the

@@ -1,8 +1,9 @@
 // Two patches: what they are cut from, where they agree, and how similar they are.
 
+import { SIZE } from "./constants.js";
 import { parseParametrization } from "./kernels.js";
 import { cutSquare, pixelShares, rawDescription, similarity, whiten } from "./patches.js";
-import { SIZE, drawPatch } from "./views.js";
+import { drawPatch } from "./views.js";
 import { decodeGray } from "./photo.js";
 import { element } from "./composer.js";
 import {
@@ -27,7 +28,10 @@ let photograph = null; // what squares are cut from
 /** Begin with the bundled patches, and later describe them for the table. */
 export function beginPatches() {
   for (const patch of data.patches) sources.set(patch.name, decodeGray(patch));
-  setTimeout(() => describeOthers(Object.keys(data.named), data.patches), 1000);
+  const raw = Object.keys(data.named).map((kernel) => ({ kernel, size: sizeFor(kernel, null) }));
+  const models = data.models.map((model) => ({ kernel: alias(model.parametrization), size: model.patch_size }));
+  const choices = new Map([...raw, ...models].map((one) => [`${one.size} ${one.kernel}`, one]));
+  setTimeout(() => describeOthers([...choices.values()], data.patches), 1000);
 }
 
 /** Cut squares from another photo, those that are shown too. */
@@ -69,33 +73,48 @@ function cutSource(image, { x, y, side }) {
   return { width: size, height: size, pixels };
 }
 
-/** Patches as they are compared: A as it is, B turned and shifted. */
-export function patchOf(slot) {
+/** A patch as it is compared, A as it is, B turned and shifted, at a number of pixels. */
+function cut(slot, size) {
   const moved = slot === "b" ? state : { rot: 0, dx: 0, dy: 0 };
   const middle = data.source_size / 2;
-  return piece(`patch ${slot}`, [state[slot], moved.rot, moved.dx, moved.dy], () => {
-    const source = sourceOf(slot);
+  const frame = { x: middle - moved.dx, y: middle - moved.dy, side: SIZE };
+  return cutSquare(sourceOf(slot), { ...frame, angle: radians(-moved.rot) }, size);
+}
+
+/** Patches as they are shown. */
+export function patchOf(slot) {
+  const moved = slot === "b" ? [state.rot, state.dx, state.dy] : [];
+  return piece(`patch ${slot}`, [state[slot], ...moved], () => {
     raws[slot].clear();
-    const frame = { x: middle - moved.dx, y: middle - moved.dy, side: SIZE };
-    return cutSquare(source, { ...frame, angle: radians(-moved.rot) }, SIZE);
+    return cut(slot, SIZE);
   });
 }
 
-const raws = { a: new Map(), b: new Map() }; // raw descriptions of the patches, by parametrization
+/** The side in pixels of the patches that a model, or kernels alone, describe. */
+function sizeFor(kernel, model) {
+  if (model) return model.patch_size;
+  const { side } = data.preparations[parseParametrization(kernel, data).preparation];
+  return side && SIZE % side ? side : SIZE;
+}
 
-function rawOf(slot, kernel) {
-  const patch = patchOf(slot);
-  if (!raws[slot].has(kernel)) {
-    raws[slot].set(kernel, rawDescription(patch, parseParametrization(kernel, data), data));
+const raws = { a: new Map(), b: new Map() }; // raw descriptions of the patches, by size and kernels
+
+function rawOf(slot, kernel, size) {
+  const shown = patchOf(slot);
+  const key = `${size} ${kernel}`;
+  if (!raws[slot].has(key)) {
+    const patch = size === SIZE ? shown : cut(slot, size);
+    raws[slot].set(key, rawDescription(patch, parseParametrization(kernel, data), data));
   }
-  return raws[slot].get(kernel);
+  return raws[slot].get(key);
 }
 
 /** Similarity of the patches and the shares of their pixels, under the current choice. */
 function compare(kernel, model) {
-  const [a, b] = [rawOf("a", kernel), rawOf("b", kernel)];
+  const size = sizeFor(kernel, model);
+  const [a, b] = [rawOf("a", kernel, size), rawOf("b", kernel, size)];
   const [x, y] = [whiten(a, model), whiten(b, model)];
-  const shares = () => [pixelShares(a, x, y, model), pixelShares(b, y, x, model)];
+  const shares = () => [pixelShares(a, x, y), pixelShares(b, y, x)];
   return { score: similarity(x.unit, y.unit), shares };
 }
 
@@ -172,23 +191,26 @@ function tabulate() {
 
 function choiceLabel(kernel, model) {
   if (!model) return `${kernel in data.named ? kernel : "your own"}, raw`;
-  return model.kind === "model" ? `model ${model.name}` : model.name;
+  const name = model.kind === "model" ? `model ${model.name}` : model.name;
+  return model.patch_size === SIZE ? name : `${name} (${model.patch_size} px)`;
 }
 
-const others = new Map(); // raw descriptors of the bundled patches, by parametrization
+const others = new Map(); // raw descriptors of the bundled patches, by size and kernels
 
 /** Describe the bundled patches one by one, when there is time. */
-function describeOthers(kernels, patches) {
-  const [kernel, ...rest] = kernels;
-  if (!kernel) return;
-  if (!others.has(kernel)) others.set(kernel, []);
-  const done = others.get(kernel);
+function describeOthers(choices, patches) {
+  const [choice, ...rest] = choices;
+  if (!choice) return;
+  const { kernel, size } = choice;
+  const key = `${size} ${kernel}`;
+  if (!others.has(key)) others.set(key, []);
+  const done = others.get(key);
   const { name } = patches[done.length];
   const frame = { x: data.source_size / 2, y: data.source_size / 2, side: SIZE };
-  const patch = cutSquare(sources.get(name), frame, SIZE);
-  const { raw, scale } = rawDescription(patch, parseParametrization(kernel, data), data);
-  done.push({ name, raw, scale });
-  const next = done.length < patches.length ? kernels : rest;
+  const patch = cutSquare(sources.get(name), frame, size);
+  const { raw } = rawDescription(patch, parseParametrization(kernel, data), data);
+  done.push({ name, raw });
+  const next = done.length < patches.length ? choices : rest;
   if (next === rest) {
     forget("choices");
     redraw();
@@ -198,9 +220,10 @@ function describeOthers(kernels, patches) {
 
 /** Mean similarity of patch A to the bundled patches that are neither A nor B; null: not yet. */
 function similarityToOthers(kernel, model) {
-  const done = others.get(kernel);
+  const size = sizeFor(kernel, model);
+  const done = others.get(`${size} ${kernel}`);
   if (done?.length !== data.patches.length) return null;
-  const { unit } = whiten(rawOf("a", kernel), model);
+  const { unit } = whiten(rawOf("a", kernel, size), model);
   const different = done.filter(({ name }) => name !== state.a && name !== state.b);
   const scores = different.map((other) => similarity(unit, whiten(other, model).unit));
   return scores.reduce((a, b) => a + b, 0) / scores.length;

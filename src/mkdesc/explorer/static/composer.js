@@ -1,6 +1,8 @@
 // Composing a parametrization: products of kernels over attributes, with native controls.
 
-import { COLOURS, SYMBOLS, distinctKernels } from "./views.js";
+import { COLOURS } from "./constants.js";
+import { data } from "./store.js";
+import { SYMBOLS, distinctKernels } from "./views.js";
 
 const ATTRIBUTES = {
   x: "x, across",
@@ -69,7 +71,7 @@ export function showComposer(container, parametrization, onChange) {
   container.querySelectorAll(".factor").forEach((row, i) => {
     const factor = parametrization.parts.flat()[i];
     const index = kernels.findIndex(({ kappa, n }) => kappa === factor.kappa && n === factor.n);
-    row.firstChild.style.background = index < 0 ? "transparent" : COLOURS[index % COLOURS.length];
+    row.firstChild.style.background = index < 0 ? "transparent" : COLOURS.lines[index % COLOURS.lines.length];
   });
 }
 
@@ -81,7 +83,8 @@ function products(container, onChange) {
     const { preparation, parts: old } = container.current;
     const next = old.map((other, i) => (i === index ? part : other)).filter((p) => p.length);
     const explicit = next.flat().some(({ kappa }) => !kappa);
-    if (next.length) onChange({ preparation: explicit ? "standard" : preparation, parts: next });
+    const fits = !explicit || data.preparations[preparation].standardise;
+    if (next.length) onChange({ preparation: fits ? preparation : "standard", parts: next });
   };
   const rows = parts.map((part, index) => {
     const legend = parts.length > 1 ? `Product ${index + 1}` : "Product of kernels";
@@ -102,11 +105,12 @@ function products(container, onChange) {
     const fresh = ["x", "y", "theta"].map((name) => renamed({}, name));
     onChange({ preparation, parts: [...now, fresh] });
   });
-  const labels = { paper: "as in the paper", standard: "32 px, contrast removed" };
+  const label = ({ name, side, standardise }) =>
+    standardise ? `${name}: ${side} px, contrast removed` : "as in the paper";
   const select = element(
     "select",
     { ariaLabel: "Preparation of patches" },
-    ...Object.entries(labels).map(([value, text]) => element("option", { value, text })),
+    ...Object.entries(data.preparations).map(([value, how]) => element("option", { value, text: label(how) })),
   );
   select.value = container.current.preparation;
   select.style.width = "auto";

@@ -1,9 +1,11 @@
 // The page: everything that is shown follows from one state, piece by piece.
 
+import { COLOURS, SIZE } from "./constants.js";
+import { decodeModel, readModelFile } from "./heads.js";
 import { formatParametrization, parseParametrization } from "./kernels.js";
 import { PRESETS, defaultState, readState } from "./state.js";
-import { SIZE, distinctKernels, saveMap, savePatches } from "./views.js";
-import { PhotoView, decodeBytes, decodeGray, readLocalImage } from "./photo.js";
+import { distinctKernels, saveMap, savePatches } from "./views.js";
+import { PhotoView, decodeGray, readLocalImage } from "./photo.js";
 import { element } from "./composer.js";
 import {
   $,
@@ -94,7 +96,9 @@ async function openImage(file) {
 }
 
 async function openModel(file) {
-  const models = await send("api/model", file);
+  const models = served
+    ? (await send("api/model", file)).map(decodeModel)
+    : [readModelFile(await file.arrayBuffer(), data)];
   for (const model of models) {
     const own = file.name.replace(/\.safetensors$/, "").slice(0, 60);
     const name = models.length > 1 ? `${own} ${model.name}` : own;
@@ -103,15 +107,10 @@ async function openModel(file) {
       throw new Error(`${name} is the name of a bundled whitening`);
     }
     if (taken >= 0) data.models.splice(taken, 1);
-    data.models.push(decodeModel({ ...model, name }));
+    data.models.push({ ...model, name });
   }
   forget("selects", "choices", "map", "comparison");
   chooseWhitening(data.models.at(-models.length).name);
-}
-
-function decodeModel(model) {
-  const numbers = (text) => new Float32Array(decodeBytes(text).buffer);
-  return { ...model, mean: numbers(model.mean), matrix: numbers(model.matrix) };
 }
 
 const chosenSlot = () => document.querySelector("[name=slot]:checked").value;
@@ -220,7 +219,9 @@ async function begin() {
   given.models = given.models.map(decodeModel);
   beginWith(given, readState(location.hash), show);
   $("version").textContent = data.version;
-  $("model-label").hidden = !served; // the server checks model files
+  const root = document.documentElement.style;
+  root.setProperty("--map", COLOURS.map.join(","));
+  root.setProperty("--diverging", COLOURS.diverging.join(","));
   $("shares").checked = true;
   $("side").value = "72";
   $("compose").open = !matchMedia("(max-width: 34rem)").matches;

@@ -2,6 +2,8 @@
 // visual/patchmaps.py, so that a page without a server can compute them. Constants and tables come
 // from Python with the page's data; the tests compare every function with Python's.
 
+import { ANGULAR, EXPLICIT, MOST_FREQUENCIES } from "./constants.js";
+
 /** The exact von Mises kernel of an angle difference. */
 export function vonMises(kappa, delta) {
   const lowest = Math.expm1(-2 * kappa);
@@ -29,9 +31,6 @@ export function truncated(a, delta) {
 }
 
 const KERNEL = /^\s*(\w+)\s*(?:\(([^()]*)\))?\s*$/;
-const EXPLICIT = ["intensity", "shape"];
-const ANGULAR = ["theta", "relative_theta"];
-const MOST_FREQUENCIES = 12;
 
 /**
  * Read a parametrization from the text that Python reads and writes.

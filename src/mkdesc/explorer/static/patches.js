@@ -2,6 +2,7 @@
 // from. The same as mkdesc's preparation.py, gradients.py, compute/reference.py and
 // visual/inspection.py.
 
+import { SIZE } from "./constants.js";
 import {
   attributeAngles,
   coordinate,
@@ -9,10 +10,9 @@ import {
   featureMaps,
   isWeighted,
   parametrizationDims,
-  project,
   shapeFeatures,
-  unproject,
 } from "./kernels.js";
+import { applyHead, norm } from "./heads.js";
 
 /**
  * Cut a square out of a gray image {width, height, pixels}: bilinear, averaged where a pixel of the
@@ -84,7 +84,7 @@ function smoothTransposed(image, size, taps) {
 function preparePatch(patch, preparation) {
   const full = Math.sqrt(patch.length);
   const size = preparation.side ?? full;
-  const sigma = preparation.side ? preparation.sigma : (preparation.sigma * full) / 64;
+  const sigma = preparation.side ? preparation.sigma : (preparation.sigma * full) / SIZE;
   const half = Array.from({ length: preparation.reach + 1 }, (_, k) =>
     Math.exp(-(k ** 2) / (2 * sigma ** 2)),
   );
@@ -131,8 +131,6 @@ function pixelValues(patch, preparation, data) {
   return { values, size, weight, window };
 }
 
-const norm = (vector) => Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
-
 /**
  * What a patch is under a parametrization before any whitening: features of its pixels, weighted
  * (pixels x D), their normalised sum `raw`, `scale`, by which the sum became `raw`, and for every
@@ -165,28 +163,8 @@ export function rawDescription(patch, parametrization, data) {
   return { features, raw, scale, weights, ends };
 }
 
-/**
- * The descriptor: a unit vector, and what it takes to trace it back to pixels. Powers and roots
- * multiply every number x by |x|^(power - 1); taking these factors as given, the descriptor is
- * linear in the pixels.
- */
-export function whiten({ raw, scale }, whitening) {
-  if (!whitening) return { unit: raw, inner: scale, outer: null };
-  const { mean, matrix, dims, power, square_root: root } = whitening;
-  let factors = raw.map((x) => (power === 1 || x === 0 ? 1 : Math.abs(x) ** (power - 1)));
-  const length = power === 1 ? 1 : norm(raw.map((x, d) => x * factors[d])) || 1;
-  factors = factors.map((factor) => factor / length);
-  const centred = raw.map((x, d) => x * factors[d] - mean[d]);
-  const y = project(matrix, centred, dims);
-  const roots = y.map((value) => (root && value ? 1 / Math.sqrt(Math.abs(value)) : 1));
-  const rooted = y.map((value, j) => value * roots[j]);
-  const total = norm(rooted) || 1;
-  return {
-    unit: rooted.map((value) => value / total),
-    inner: scale.map((value, d) => value * factors[d]),
-    outer: roots.map((value) => value / total),
-  };
-}
+/** The descriptor of a raw description under a model, or under none: see heads.js. */
+export const whiten = ({ raw }, model) => applyHead(raw, model ? model.stages : []);
 
 export const similarity = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
@@ -194,19 +172,13 @@ export const similarity = (a, b) => a.reduce((sum, value, i) => sum + value * b[
  * The share of every pixel of the first patch in the similarity of two; they add up to it. What
  * the mean of the whitening takes away is shared out by the weights of pixels, product by product.
  */
-export function pixelShares(raw, described, other, whitening) {
-  if (!whitening) {
-    return dotRows(raw.features, other.unit.map((value, d) => value * described.inner[d]));
-  }
-  const target = other.unit.map((value, j) => value * described.outer[j]);
-  const back = unproject(whitening.matrix, target, raw.raw.length);
-  const direction = back.map((value, d) => value * described.inner[d]);
-  const shares = dotRows(raw.features, direction);
+export function pixelShares(raw, described, other) {
+  const { forward, constant } = described.pull(other.unit);
+  const shares = dotRows(raw.features, forward.map((value, d) => value * raw.scale[d]));
   raw.weights.forEach((weights, i) => {
-    const part = [raw.ends[i - 1] ?? 0, raw.ends[i]];
-    const offset = similarity(back.subarray(...part), whitening.mean.subarray(...part));
-    const each = offset / weights.reduce((a, b) => a + b);
-    weights.forEach((weight, n) => (shares[n] -= each * weight));
+    const total = constant.subarray(raw.ends[i - 1] ?? 0, raw.ends[i]).reduce((a, b) => a + b, 0);
+    const each = total / weights.reduce((a, b) => a + b);
+    weights.forEach((weight, n) => (shares[n] += each * weight));
   });
   return shares;
 }

@@ -1,14 +1,12 @@
 // A photograph from which patches are cut, with the mouse, a finger or the keyboard.
 
-/** Bytes of a base64 text. */
-export const decodeBytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+import { LONGEST } from "./constants.js";
+import { decodeBytes } from "./heads.js";
 
 /** A gray image as Python sends it. */
 export function decodeGray({ width, height, pixels }) {
   return { width, height, pixels: decodeBytes(pixels) };
 }
-
-const LONGEST = 1024;
 
 /** Read an image file in the browser itself, for a page without a server. */
 export async function readLocalImage(file) {

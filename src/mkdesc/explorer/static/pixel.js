@@ -1,5 +1,6 @@
 // One pixel: its patch map, and the kernels, whitening and looks that make it.
 
+import { SIZE } from "./constants.js";
 import {
   formatParametrization,
   looksAt,
@@ -12,7 +13,6 @@ import { similarity } from "./patches.js";
 import { SHAPE_NAMES, shapeDerivatives, shapeLevel, sphereDerivatives } from "./state.js";
 import {
   SHAPE_DIRECTIONS,
-  SIZE,
   distinctKernels,
   drawCurves,
   drawLook,
@@ -115,13 +115,16 @@ export function showChoices(parametrization) {
 const lookKey = (who) => ["t", "z", "s", "d"].map((name) => state[who + name]);
 
 function modelLabel(model) {
-  const method = METHODS[model.method] ?? model.method;
+  const method = METHODS[model.method] ?? model.method ?? (model.linear ? "trained" : "trained, a hidden layer");
   return `${model.name}: ${method}, ${model.dims} dimensions`;
 }
 
 function whiteningNote(model) {
   if (!model) return "";
-  const bent = model.power !== 1 || model.square_root;
+  if (!model.linear) {
+    return "This model has a hidden layer, in which what a pixel adds depends on all others: the map shows its kernels without it. The patches below get all of it.";
+  }
+  const bent = model.stages.some(({ op }) => op === "power");
   return bent
     ? "The map shows the linear part of this whitening: a power or root acts on the sum over a whole patch, not on a pixel. The patches below get all of it."
     : "The map shows φ(p)ᵀAAᵀφ(q) with the mean taken off: how a pixel pair counts after the projection A.";
@@ -176,7 +179,7 @@ export function showMap(parametrization) {
   );
   const { x, y } = state;
   piece("map", [state.k, qLook, lookKey("p"), state.w, x, y], () => {
-    const values = patchMap(parametrization, y, x, look("p"), features, SIZE, modelOf(state.w), data);
+    const values = patchMap(parametrization, y, x, look("p"), features, SIZE, modelOf(state.w)?.linear ?? null, data);
     drawMap($("map"), values);
     const top = values.indexOf(Math.max(...values));
     const best = [top % SIZE, Math.floor(top / SIZE)];
@@ -190,6 +193,7 @@ export function showMap(parametrization) {
     const place = `column ${x}, row ${y}`;
     $("reading").textContent =
       `p: ${place}; most similar: column ${best[0]}, row ${best[1]} (${round(values[top])})`;
+    $("pad").setAttribute("aria-valuemax", String(SIZE * SIZE - 1));
     $("pad").setAttribute("aria-valuenow", String(Math.round(y) * SIZE + Math.round(x)));
     $("pad").setAttribute("aria-valuetext", place);
     $("python").textContent = pythonLine();
@@ -208,7 +212,7 @@ function pythonLine() {
     if (uses.shape) parts.push(`${who}_shape=(${shape.map(number).join(", ")})`);
   }
   const model = modelOf(state.w);
-  if (model) parts.push(`whitening=${JSON.stringify(model.kind === "file" ? "FILE" : model.name)}`);
+  if (model?.linear) parts.push(`whitening=${JSON.stringify(model.kind === "file" ? "FILE" : model.name)}`);
   return `mkdesc.patch_map(${parts.join(", ")})`;
 }
 

@@ -1,6 +1,8 @@
 // What the page shows, and its place in the address. An address may come from anyone: every value
 // is checked before it is used.
 
+import { SIZE } from "./constants.js";
+
 const SHAPES = {
   "bright blob": -1,
   "bright ridge": -Math.SQRT1_2,
@@ -29,8 +31,8 @@ export const shapeLevel = (name) => SHAPES[name];
 
 /** Ranges of the numbers; the value that comes first is the one to begin with. */
 const NUMBERS = {
-  x: [20, 0, 63],
-  y: [20, 0, 63],
+  x: [20, 0, SIZE - 1],
+  y: [20, 0, SIZE - 1],
   pt: [0, -180, 180],
   qt: [0, -180, 180],
   pz: [0.5, -0.95, 0.95],

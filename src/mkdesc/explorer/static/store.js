@@ -78,6 +78,8 @@ export const LABELS = {
   "cartesian-relative": "Cartesian, relative angle: x y θ̃",
   "polar+cartesian": "Polar + cartesian (the paper)",
   extended: "Extended: gradient, intensity, shape",
+  "extended-24": "Extended, of 24-px patches",
+  "extended-fine": "Extended, of 24-px patches, finer",
   "standard: x(8,2)*y(8,2)*intensity(2)": "Intensity planes alone",
   "standard: x(8,2)*y(8,2)*shape": "Shape planes alone",
 };

@@ -1,12 +1,13 @@
 // Drawing: maps and curves by plotly, patches on canvases.
 
+import { COLOURS, SIZE } from "./constants.js";
 import { coefficients, truncated, vonMises } from "./kernels.js";
 
 const CONFIG = { staticPlot: true, responsive: true };
-/** Colours of kernels, told apart by colour-blind eyes too. */
-export const COLOURS = ["#1b6ec2", "#d95f0e", "#2a9d5c", "#a0439b", "#8a6d00", "#c43355"];
-/** Side of maps and patches. */
-export const SIZE = 64;
+/** Colours in even steps, as plotly wants them. */
+const scaleOf = (colours) => colours.map((colour, i) => [i / (colours.length - 1), colour]);
+/** A colour #rrggbb as three numbers. */
+const rgb = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -46,7 +47,7 @@ function contourTrace(values, width, more = {}) {
     zmax: high,
     autocontour: false,
     contours: { start: low + step, end: high - step / 2, size: step },
-    colorscale: "Viridis",
+    colorscale: scaleOf(COLOURS.map),
     line: { width: 0.6, color: "rgba(255,255,255,.75)", smoothing: 0 },
     showscale: false,
     hoverinfo: "skip",
@@ -90,7 +91,7 @@ function curveTraces(kernels) {
   const angles = Array.from({ length: 121 }, (_, i) => (i * Math.PI) / 120);
   return kernels.flatMap(({ kappa, n, names }, index) => {
     const a = coefficients(kappa, n);
-    const color = COLOURS[index % COLOURS.length];
+    const color = COLOURS.lines[index % COLOURS.lines.length];
     const common = { type: "scatter", mode: "lines", x: angles, hoverinfo: "skip" };
     return [
       {
@@ -169,8 +170,7 @@ export function drawShapes(div, values, width, p, q) {
   return Plotly.react(div, traces, layout, CONFIG);
 }
 
-const COLD = [33, 102, 172];
-const WARM = [217, 95, 14];
+const [COLD, , WARM] = COLOURS.diverging.map(rgb);
 
 /** A patch in gray on a canvas, with the shares of its pixels over it if there are any. */
 export function drawPatch(canvas, patch, shares, largest) {
@@ -220,7 +220,7 @@ export function drawLook(canvas, { theta, intensity, shape }, uses) {
   context.putImageData(image, 0, 0);
   if (!uses.gradient) return;
   const [c, s, middle] = [Math.cos(theta), Math.sin(theta), size / 2];
-  context.strokeStyle = "#d95f0e";
+  context.strokeStyle = COLOURS.diverging[2];
   context.lineWidth = 2.5;
   context.beginPath();
   context.moveTo(middle - 17 * c, middle - 17 * s);
@@ -265,11 +265,7 @@ export function saveMap(values, state, best, kernels, title) {
 
 /** Download both patches, the shares of their pixels and the score as one picture. */
 export function savePatches(patches, shares, largest, title) {
-  const diverging = [
-    [0, "#2166ac"],
-    [0.5, "#f4f4f4"],
-    [1, "#d95f0e"],
-  ];
+  const diverging = scaleOf(COLOURS.diverging);
   const data = [];
   const layout = baseLayout({
     title: { text: title, x: 0.02, font: { size: 15 } },
