@@ -17,7 +17,12 @@ CONSTRAINTS ?= constraints.txt
 demo: .venv/installed-images ## describe and match a photograph and its warp
 	$(BIN)/python examples/demo.py
 
-test: .venv/installed-test ## lint, types, tests and doctests
+# What checks the explorer's JavaScript; without npm, or without a network, those tests are skipped and say so.
+.venv/installed-javascript: tools/javascript/package.json $(BIN)/python
+	@if command -v npm >/dev/null && npm install --prefix tools/javascript --no-package-lock --no-audit --no-fund --silent; \
+	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
+
+test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -88,4 +93,4 @@ dist: .venv/installed-build ## wheel and sdist; the same bytes from the same com
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build
 
 clean:
-	rm -rf .venv site
+	rm -rf .venv site tools/javascript/node_modules

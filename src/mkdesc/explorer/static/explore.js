@@ -113,7 +113,8 @@ async function openModel(file) {
   chooseWhitening(data.models.at(-models.length).name);
 }
 
-const chosenSlot = () => document.querySelector("[name=slot]:checked").value;
+const chosenSlot = () =>
+  /** @type {HTMLInputElement} */ (document.querySelector("[name=slot]:checked")).value;
 
 function showPhoto(image) {
   $("photo-view").hidden = !image;

@@ -95,7 +95,9 @@ export function showChoices(parametrization) {
     forget("pictures", "lookValues");
   });
   piece("lookValues", ["p", "q"].map(lookKey), () => {
-    for (const input of document.querySelectorAll("[data-state]")) {
+    /** @type {NodeListOf<HTMLInputElement>} */
+    const inputs = document.querySelectorAll("[data-state]");
+    for (const input of inputs) {
       const value = String(state[input.dataset.state]);
       if (input.value !== value) {
         input.value = value;
@@ -183,10 +185,10 @@ export function showMap(parametrization) {
     drawMap($("map"), values);
     const top = values.indexOf(Math.max(...values));
     const best = [top % SIZE, Math.floor(top / SIZE)];
-    const at = ([column, row]) =>
+    const at = (column, row) =>
       `translate(${(100 * column) / (SIZE - 1)}cqw, ${(100 * row) / (SIZE - 1)}cqh)`;
-    $("cross").style.transform = at([x, y]);
-    $("best").style.transform = at(best);
+    $("cross").style.transform = at(x, y);
+    $("best").style.transform = at(best[0], best[1]);
     const round = (value) => String(Number(value.toPrecision(3)));
     $("lowest").textContent = round(Math.min(...values));
     $("highest").textContent = round(values[top]);

@@ -2,7 +2,8 @@
 
 import { writeState } from "./state.js";
 
-export const $ = (id) => document.getElementById(id);
+/** The element of an id; of which kind it is, index.html says. */
+export const $ = (id) => /** @type {any} */ (document.getElementById(id));
 
 /** What Python handed over, once it is there. */
 export let data;
