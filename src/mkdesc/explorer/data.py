@@ -21,6 +21,7 @@ from mkdesc.kernels.products import ANGULAR, FEATURES
 from mkdesc.models import bundled_models, load_model
 from mkdesc.models.operations import operations_of
 from mkdesc.visual.colours import DIVERGING, LINES, MAP
+from mkdesc.visual.plotting import MUCH
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
 __all__ = [
@@ -60,6 +61,7 @@ def constants() -> dict[str, Any]:
         "MOST_FREQUENCIES": MOST_FREQUENCIES,
         "ANGULAR": ANGULAR,
         "EXPLICIT": list(FEATURES),
+        "MUCH": MUCH,
         "COLOURS": {"map": MAP, "diverging": DIVERGING, "lines": LINES},
     }
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "MUCH",
     "add_scale",
     "check_output",
     "draw_image",
@@ -38,7 +39,7 @@ FORMATS: dict[str, dict[str, None]] = {
 CONTOURS = 10
 #: Share of a map's range below zero from which on zero is shown in it; the weak swings of few
 #: frequencies about zero would only clutter it.
-_MUCH = 0.25
+MUCH = 0.25
 #: Fonts that printers take (TrueType), and the same names inside a file each time.
 _STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
 
@@ -66,7 +67,7 @@ def draw_map(
     levels = np.linspace(low, high if high > low else low + 1, CONTOURS + 2)
     bands = axes.contourf(np.clip(values, low, high), levels, cmap=colour_map(MAP))
     bands.set_rasterized(True)  # viewers show seams between the bands of vector files
-    if 0 < _MUCH * (high - low) < -low:
+    if 0 < MUCH * (high - low) < -low:
         axes.contour(values, [0], colors=MARK, linewidths=1.2)
     axes.contour(values, levels[1:-1], colors="black", linewidths=0.4)
     axes.set_aspect("equal")

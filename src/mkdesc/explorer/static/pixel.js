@@ -18,6 +18,7 @@ import {
   drawLook,
   drawMap,
   drawShapes,
+  rangeOf,
 } from "./views.js";
 import { element, showComposer, slider } from "./composer.js";
 import {
@@ -190,7 +191,10 @@ export function showMap(parametrization) {
     $("cross").style.transform = at(x, y);
     $("best").style.transform = at(best[0], best[1]);
     const round = (value) => String(Number(value.toPrecision(3)));
-    $("lowest").textContent = round(Math.min(...values));
+    const [lowest, highest] = rangeOf(values);
+    $("lowest").textContent = round(lowest);
+    $("zero").hidden = !(lowest < 0 && highest > 0);
+    $("zero").style.left = `${(-100 * lowest) / (highest - lowest)}%`;
     $("highest").textContent = round(values[top]);
     const place = `column ${x}, row ${y}`;
     $("reading").textContent =

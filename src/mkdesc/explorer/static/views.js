@@ -1,6 +1,6 @@
 // Drawing: maps and curves by plotly, patches on canvases.
 
-import { COLOURS, SIZE } from "./constants.js";
+import { COLOURS, MUCH, SIZE } from "./constants.js";
 import { coefficients, truncated, vonMises } from "./kernels.js";
 
 const CONFIG = { staticPlot: true, responsive: true };
@@ -12,7 +12,7 @@ const rgb = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function baseLayout(more) {
-  const axis = { gridcolor: style("--line"), zerolinecolor: style("--line"), fixedrange: true };
+  const axis = { gridcolor: style("--line"), zerolinecolor: style("--soft"), fixedrange: true };
   return {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -31,13 +31,31 @@ function rowsOf(values, width) {
   );
 }
 
-/** A contour trace of ten levels between the lowest and the highest value. */
-function contourTrace(values, width, more = {}) {
+/** The lowest and the highest value. */
+export function rangeOf(values) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
     if (value < low) low = value;
     if (value > high) high = value;
   }
+  return [low, high];
+}
+
+/** A line where values change their sign, if many are below zero: a trace, or none. */
+function zeroTraces(values, width, more = {}) {
+  const [low, high] = rangeOf(values);
+  if (!(high > 0 && -low > MUCH * (high - low))) return [];
+  const line = { width: 2.5, color: "#fff", smoothing: 0 };
+  const contours = { start: 0, end: 0, size: 1, coloring: "none" };
+  const common = { type: "contour", autocontour: false, showscale: false, hoverinfo: "skip", showlegend: false };
+  return [{ ...common, z: rowsOf(values, width), contours, line, ...more }];
+}
+
+/** A contour trace of ten levels between the lowest and the highest value. */
+function contourTrace(values, width, more = {}) {
+  const range = rangeOf(values);
+  const low = range[0];
+  let high = range[1];
   if (!(high - low > 1e-9)) high = low + 1e-9;
   const step = (high - low) / 11;
   return {
@@ -61,7 +79,8 @@ const MAP_AXES = {
 };
 
 export function drawMap(div, values) {
-  return Plotly.react(div, [contourTrace(values, SIZE)], baseLayout(MAP_AXES), CONFIG);
+  const traces = [contourTrace(values, SIZE), ...zeroTraces(values, SIZE)];
+  return Plotly.react(div, traces, baseLayout(MAP_AXES), CONFIG);
 }
 
 /** Different kernels among the factors of a parametrization: [{kappa, n, names}]. */
@@ -71,10 +90,19 @@ export function distinctKernels({ parts }) {
     if (!kappa) continue;
     const key = `${kappa},${n}`;
     if (!found.has(key)) found.set(key, { kappa, n, names: new Set() });
-    found.get(key).names.add(SYMBOLS[name]);
+    found.get(key).names.add(`${WORDS[name]} ${SYMBOLS[name]}`);
   }
   return [...found.values()].map((kernel) => ({ ...kernel, names: [...kernel.names] }));
 }
+
+const WORDS = {
+  x: "across",
+  y: "down",
+  rho: "radius",
+  phi: "polar angle",
+  theta: "gradient angle",
+  relative_theta: "gradient, relative",
+};
 
 export const SYMBOLS = {
   x: "x",
@@ -259,7 +287,7 @@ export function saveMap(values, state, best, kernels, title) {
   const curves = curveTraces(kernels).map((trace) => ({ ...trace, xaxis: "x2", yaxis: "y2" }));
   const marked = [...marks(state.x, state.y, "x-thin"), ...marks(...best, "circle")];
   const quiet = marked.map((trace) => ({ ...trace, showlegend: false }));
-  const data = [contourTrace(values, SIZE), ...quiet, ...curves];
+  const data = [contourTrace(values, SIZE), ...zeroTraces(values, SIZE), ...quiet, ...curves];
   return download({ data, layout }, 1000, 520, "mkdesc-map.png");
 }
 
