@@ -1,5 +1,6 @@
 """``mkdesc figures`` and ``inspect`` as a user meets them."""
 
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -33,13 +34,26 @@ def folder(tmp_path, rng):
 def test_inspect_prints_the_score_and_draws(folder):
     done = run("inspect", "a.png", "b.png", "-o", "why.png", cwd=folder)
     assert done.returncode == 0, done.stderr
-    first, *parts, last = done.stdout.splitlines()
+    first, *parts, usual, last = done.stdout.splitlines()
     patches = np.stack([cv2.imread(str(folder / name), 0) for name in ("a.png", "b.png")])
     a, b = describe(patches)
     assert first == f"similarity {a @ b:.4f} (default)"
     assert [line.split("*")[0] for line in parts] == ["raw phi(8,2)", "raw x(1,1)"]
+    assert usual.startswith("usual for it: ")
     assert last == "written: why.png"
     assert min(cv2.imread(str(folder / "why.png")).shape[:2]) > 500
+
+
+def test_inspect_says_what_is_usual_for_the_model(folder):
+    """Whitened, patches that do not match score about nothing; raw ones much more."""
+    others = {}
+    for options in (["--model", "default"], ["--parametrization", "polar"]):
+        done = run("inspect", "a.png", "b.png", *options, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        found = re.search(r"usual for it: (\S+) \(.*match, (\S+) \(", done.stdout)
+        assert float(found[1]) > float(found[2])
+        others[options[1]] = float(found[2])
+    assert abs(others["default"]) < 0.1 < others["polar"]
 
 
 def test_inspect_a_head_with_a_hidden_layer(folder):

@@ -11,6 +11,7 @@ import pytest
 import mkdesc
 from mkdesc.features.agreement import Request
 from mkdesc.features.wide import match_wide
+from mkdesc.images.drawing import LINES
 
 CORNERS = np.array([[[0.0, 0], [399, 0], [399, 299], [0, 299]]])
 
@@ -234,7 +235,7 @@ def test_files_hold_what_was_found(results, verified, tmp_path):
     np.testing.assert_allclose(data["points_b"], found.points_b)
     shown = found.inliers.sum() if verified else len(found)
     lines = ET.parse(tmp_path / "m.svg").getroot().findall("{http://www.w3.org/2000/svg}line")
-    assert len(lines) == min(shown, 250)
+    assert len(lines) == min(shown, LINES)
     picture = cv2.imread(str(tmp_path / "m.png"))
     np.testing.assert_array_equal(picture, found.draw())
 
