@@ -27,7 +27,7 @@ test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and 
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site

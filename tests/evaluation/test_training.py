@@ -107,7 +107,7 @@ def test_sequences_learn_from_all_their_images(tmp_path, strips_root):
         [sequence_rows(cache, descriptor.base, dataset, name) for name in ("i_lake", "v_boat")]
     )
     labels = np.concatenate([np.tile(np.arange(40), 16), np.tile(np.arange(40, 80), 16)])
-    expected = Whitening("lw").fit(rows, labels).transform(rows)
+    expected = Whitening("lw", 63).fit(rows, labels).transform(rows)
     np.testing.assert_allclose(learn(descriptor, statistics).apply(rows), expected, atol=1e-4)
     one = sequence_rows(cache, descriptor.base, dataset, "i_lake", "h3")
     np.testing.assert_array_equal(one, rows[IMAGES.index("h3") * 40 :][:40])

@@ -112,7 +112,7 @@ def learn(descriptor: LearnedDescriptor, statistics: Statistics) -> Head:
     """The head that a learned descriptor applies, given the statistics of its base."""
     if descriptor.method not in METHODS:
         return zca(statistics)
-    return learn_head(statistics, descriptor.method, descriptor.dims)
+    return learn_head(statistics, descriptor.method, min(descriptor.dims, statistics.dims))
 
 
 def zca(statistics: Statistics, clipped: float = CLIPPED) -> Head:

@@ -26,6 +26,7 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import Whitening
+from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.photos import FreshPhotos
 from mkdesc.learn.report import Learned, Report
 from mkdesc.learn.shards import Shard, TrainingBlock, describe_blocks, gather, held_out, parts_of
@@ -228,8 +229,9 @@ def _checked(mkd: MKD | None, whitening: Whitening | None) -> tuple[MKD, Whiteni
     mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
     mkd.set_params(whitening=None, head=None, output="float32")
     chosen = Whitening("gda", power=0.75) if whitening is None else whitening
-    whitening = Whitening(**chosen.get_params())
-    whitening.check()
+    chosen.check()
+    most = as_parametrization(mkd.parametrization).dims  # a small descriptor keeps all it has
+    whitening = Whitening(**chosen.get_params() | {"dims": min(chosen.dims, most)})
     return mkd, whitening
 
 

@@ -63,7 +63,7 @@ def test_scores_are_those_of_the_protocol(subsets_root, fpr95_of):
     castle = np.concatenate([describe(patches) for _, patches in subsets["castle"].blocks()])
     pairs = subsets["castle"].pairs(900)
     ends = (pairs.first[pairs.matching], pairs.second[pairs.matching])
-    whitening = Whitening("lw").fit(castle, pairs=ends)
+    whitening = Whitening("lw", 63).fit(castle, pairs=ends)
     expected = fpr95_of(subsets["fox"], lambda patches: whitening.transform(describe(patches)))
     got = column(table, "mkd-cartesian-raw+lw", "fox ← castle")
     assert got == pytest.approx(expected, abs=0.23)  # one negative of 450
