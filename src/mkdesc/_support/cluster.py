@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,6 +70,7 @@ class Cluster:
         self.client = client
         self.address = str(client.scheduler.address)  # a client forgets it when it is lost
         self._seen = time.monotonic()  # any worker
+        self._asked: set[_Future] = set()
         self.pieces: Counter[str] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -79,8 +80,17 @@ class Cluster:
 
     def submit(self, work: Callable[[Any], Any], piece: Any) -> _Future:
         """Have a piece done."""
-        future = self.client.submit(_do, work, piece, pure=False)
-        return _Future(self, future)
+        future = _Future(self, work, piece)
+        self._asked.add(future)
+        return future
+
+    def forget(self, future: _Future) -> None:
+        """Its piece is done, or need not be."""
+        self._asked.discard(future)
+
+    def asked_but(self, future: _Future) -> list[_Future]:
+        """All that are under way but this one."""
+        return [other for other in self._asked if other is not future]
 
     def check(self) -> None:
         """Refuse a cluster without workers, or of other versions than this one's."""
@@ -117,9 +127,15 @@ class Cluster:
 class _Future:
     """A piece that is being done somewhere."""
 
-    def __init__(self, cluster: Cluster, future: Any) -> None:
+    def __init__(self, cluster: Cluster, work: Callable[[Any], Any], piece: Any) -> None:
         self._cluster = cluster
-        self._future = future
+        self._work = work
+        self._piece = piece
+        self._begin()
+
+    def _begin(self) -> None:
+        submit = self._cluster.client.submit
+        self._future: Any = submit(_do, self._work, self._piece, pure=False)
 
     def result(self) -> Any:
         """Wait for it."""
@@ -131,18 +147,35 @@ class _Future:
 
         cluster = self._cluster
         try:
-            done: Done = self._wait()
+            try:
+                done: Done = self._wait()
+            except KilledWorker:
+                done = self._alone()
         except KilledWorker as error:
-            died = f"{error.allowed_failures + 1} workers died of it"
-            raise Lost(died) from None
+            died = error.allowed_failures + 1
+            raise Lost(f"{died} worker{'s' * (died > 1)} died of it") from None
         except (CancelledError, FutureCancelledError, CommClosedError):
             raise ConnectionError(
                 f"{cluster.address}: the scheduler is gone; what is done is kept, and the same "
                 "command goes on from there"
             ) from None
+        finally:
+            cluster.forget(self)
         cluster.pieces[done.worker] += 1
         cluster.seconds[done.worker] += done.seconds
         return done.value
+
+    def _alone(self) -> Done:
+        """Do it again when nothing else is being done.
+
+        A scheduler suspects all pieces that a dead worker had, those that waited and those whose
+        end it has not heard of as well as the one that killed it.
+        """
+        for other in self._cluster.asked_but(self):
+            with suppress(Exception):
+                other._wait()
+        self._begin()
+        return self._wait()
 
     def _wait(self) -> Any:
         while True:
@@ -155,6 +188,7 @@ class _Future:
 
     def cancel(self) -> None:
         """Do not begin it, if it has not begun."""
+        self._cluster.forget(self)
         self._future.cancel()
 
 
