@@ -46,7 +46,7 @@ copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["torch", "triton"]
+autodoc_mock_imports = ["torch", "triton", "uvicorn"]
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False

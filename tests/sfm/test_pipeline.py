@@ -17,7 +17,7 @@ import pytest
 
 from mkdesc.features.folder import Settings
 from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
-from mkdesc.sfm.report import Report
+from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
 
@@ -288,10 +288,10 @@ def test_damaged_reports_are_named(noise, tmp_path, text):
 
 
 def test_a_report_with_gaps_is_made_again():
-    whole = Report(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
-    assert Report.from_dict(whole, {}) is not None
+    whole = SfmReport(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
+    assert SfmReport.from_dict(whole, {}) is not None
     whole.pop("points")
-    assert Report.from_dict(whole, {}) is None
+    assert SfmReport.from_dict(whole, {}) is None
 
 
 def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):

@@ -238,7 +238,7 @@ def parts_of(
     expected
         How many patches there are, about.
     workers
-        Who describes, as for :func:`mkdesc._support.work.in_order`.
+        Who describes: so many threads, an executor, or a Dask client.
     folder
         Where parts of other processes are put; those that are there are kept.
     """

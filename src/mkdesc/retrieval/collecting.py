@@ -72,7 +72,7 @@ def signatures_of(
     words
         The visual words (K, D), or a file of them, which travels lighter.
     workers
-        Who makes them, as for :func:`mkdesc._support.work.in_order`.
+        Who makes them: so many threads, an executor, or a Dask client.
     """
     pieces = [
         _Piece(folder.absolute(), tuple(names[first : first + TOGETHER]), words)

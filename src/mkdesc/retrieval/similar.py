@@ -139,7 +139,7 @@ def retrieved_pairs(
     k, progress
         As for :func:`similar_pairs`.
     workers
-        Who makes signatures, as for :func:`mkdesc._support.work.in_order`.
+        Who makes signatures: so many threads, an executor, or a Dask client.
     """
     words = learn_from(features, names)
     found = signatures_of(features, names, words, workers)

@@ -46,7 +46,7 @@ def match_pairs(
     tell
         Told of every pair.
     workers
-        Who matches, as for :func:`mkdesc._support.work.in_order`; the database is written here.
+        Who matches: so many threads, an executor, or a Dask client; the database is written here.
     """
     with pycolmap_module().Database.open(base) as file, one_thread_each():
         ids = {image.name: image.image_id for image in file.read_all_images()}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc.sfm.places import certain_pairs
-from mkdesc.sfm.report import Report
+from mkdesc.sfm.report import SfmReport
 
 __all__ = ["PAGE", "write_page"]
 
@@ -25,7 +25,7 @@ POINTS, EDGES = 20_000, 3_000
 _INK, _CAMERAS, _LINES = "#37474f", "#c62828", "rgba(70,110,150,0.35)"
 
 
-def write_page(path: Path, report: Report, models: Mapping[int, Any], database: Path) -> bool:
+def write_page(path: Path, report: SfmReport, models: Mapping[int, Any], database: Path) -> bool:
     """Write the page of a reconstruction; False, and nothing, if plotly is not there.
 
     Parameters

@@ -28,7 +28,7 @@ from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_m
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.places import share_cameras
-from mkdesc.sfm.report import Report, make_report, read_report
+from mkdesc.sfm.report import SfmReport, make_report, read_report
 
 __all__ = ["PAIRS", "Mapping", "Matched", "map_database", "match_images", "reconstruct"]
 
@@ -112,7 +112,7 @@ def reconstruct(
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
-) -> Report:
+) -> SfmReport:
     """Reconstruct a scene: describe, match, verify, map; what is done already is kept.
 
     Parameters
@@ -140,7 +140,7 @@ def reconstruct(
 
     Returns
     -------
-    Report
+    SfmReport
         ValueError, which says why, if no model came out.
     """
     how = how or Mapping()
@@ -149,7 +149,7 @@ def reconstruct(
     before = read_report(target / REPORT)
     matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
     if before is not None and (target / SPARSE).is_dir():
-        earlier = Report.from_dict(before, matched.made_of)
+        earlier = SfmReport.from_dict(before, matched.made_of)
         if earlier is not None:
             return earlier
     _match(target, wanted, how, tell, workers)
@@ -247,7 +247,7 @@ def map_database(
     output: str | Path,
     how: Mapping | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> SfmReport:
     """The second half of :func:`reconstruct`, for a database of anybody's.
 
     Parameters
@@ -296,7 +296,9 @@ def map_database(
     return _mapped(matched, Path(images), target, how, tell)
 
 
-def _mapped(matched: Matched, images: Path, target: Path, how: Mapping, tell: Progress) -> Report:
+def _mapped(
+    matched: Matched, images: Path, target: Path, how: Mapping, tell: Progress
+) -> SfmReport:
     """Map what is matched, and write the reports."""
     with colmap_log(target):
         models = map_images(matched.database, images, target, how.seed, how.refine_centres, tell)

@@ -11,11 +11,11 @@ from typing import Any
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
 
-__all__ = ["Report", "make_report", "read_report"]
+__all__ = ["SfmReport", "make_report", "read_report"]
 
 
 @dataclass(frozen=True)
-class Report:
+class SfmReport:
     """Numbers of the largest model, and what it was made of.
 
     Attributes
@@ -57,7 +57,7 @@ class Report:
         return {**asdict(self), "mkdesc": __version__, "made_of": made_of}
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any], made_of: dict[str, Any]) -> Report | None:
+    def from_dict(cls, found: dict[str, Any], made_of: dict[str, Any]) -> SfmReport | None:
         """What :meth:`to_dict` gave, if it was made of the same; None otherwise."""
         if found.get("made_of") != made_of or found.get("mkdesc") != __version__:
             return None
@@ -83,7 +83,7 @@ def _some(numbers: list[int]) -> str:
 
 
 def read_report(path: Path) -> dict[str, Any] | None:
-    """What :meth:`Report.to_dict` gave, out of a file; None if there is no file."""
+    """What :meth:`SfmReport.to_dict` gave, out of a file; None if there is no file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def read_report(path: Path) -> dict[str, Any] | None:
 
 def make_report(
     models: Mapping[int, Any], database: Path, images: int, bad: dict[str, str]
-) -> Report:
+) -> SfmReport:
     """Count what came out.
 
     Parameters
@@ -119,7 +119,7 @@ def make_report(
             "matches": base.num_matches(),
             "inliers": base.num_inlier_matches(),
         }
-    return Report(
+    return SfmReport(
         images=images,
         registered=best.num_reg_images(),
         points=best.num_points3D(),

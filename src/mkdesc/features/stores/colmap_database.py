@@ -69,7 +69,7 @@ def stored_names(path: Path, settings: str) -> set[str]:
     Parameters
     ----------
     path
-        Of the database; :class:`~mkdesc._support.files.Damaged` if it is.
+        Of the database; an error that says so if it is damaged.
     settings
         How its features must have been made.
     """

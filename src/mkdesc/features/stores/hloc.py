@@ -42,7 +42,7 @@ def stored_names(path: Path, settings: str) -> set[str]:
     Parameters
     ----------
     path
-        Of the HDF5 file; :class:`~mkdesc._support.files.Damaged` if it is.
+        Of the HDF5 file; an error that says so if it is damaged.
     settings
         How its features must have been made.
     """
