@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -34,8 +35,7 @@ def read(path):
     if path.suffix == ".npy":
         return np.load(path)
     if path.suffix == ".zarr":
-        array = pytest.importorskip("dask.array").from_zarr(str(path))
-        return array.compute()
+        return pytest.importorskip("zarr").open_group(path, mode="r")["descriptors"][:]
     table = pytest.importorskip("pyarrow.parquet").read_table(path)
     assert table["row"].to_pylist() == list(range(len(table)))
     return np.array(table["descriptor"].to_pylist(), np.float32)
@@ -47,16 +47,49 @@ def test_every_format_holds_what_the_model_says(file, patches, suffix):
     out = file.with_suffix(f".out{suffix}")
     assert describe_file(file, out) == (33, 128)
     np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
-    assert not list(file.parent.rglob("*.parts"))
+    left = {f"{out.name}.mkdesc.json"} if suffix != ".npy" else set()
+    assert {path.name for path in file.parent.iterdir()} == {file.name, out.name} | left
 
 
-@pytest.mark.parametrize("kind", [".npz", ".zarr", "list.parquet", "binary.parquet"])
+def _by_xarray(place):
+    xarray = pytest.importorskip("xarray")
+    return xarray.open_zarr(place, consolidated=False)["descriptors"].values
+
+
+def _by_dask_array(place):
+    array = pytest.importorskip("dask.array").from_zarr(place, component="descriptors")
+    return array.compute()
+
+
+def _by_pandas(place):
+    table = pytest.importorskip("pandas").read_parquet(place)
+    return np.stack(table["descriptor"].to_numpy())
+
+
+def _by_polars(place):
+    table = pytest.importorskip("polars").read_parquet(place)
+    return table["descriptor"].to_numpy()
+
+
+@pytest.mark.parametrize("reader", [_by_xarray, _by_dask_array, _by_pandas, _by_polars])
+def test_others_read_it_without_a_warning(file, patches, reader):
+    pytest.importorskip("zarr")
+    pytest.importorskip("pyarrow")
+    suffix = ".zarr" if reader in (_by_xarray, _by_dask_array) else ".parquet"
+    out = file.with_suffix(f".out{suffix}")
+    describe_file(file, out)
+    np.testing.assert_array_equal(reader(str(out)), mkdesc.describe(patches))
+
+
+@pytest.mark.parametrize("kind", [".npz", ".zarr", "group.zarr", "list.parquet", "binary.parquet"])
 def test_every_format_is_read(tmp_path, patches, kind):
     source = tmp_path / f"in{kind}"
     if kind == ".npz":
         np.savez_compressed(source, patches=patches)
     elif kind == ".zarr":
         pytest.importorskip("zarr").save_array(source, patches)
+    elif kind == "group.zarr":
+        pytest.importorskip("zarr").save_group(source, anything=patches)
     else:
         pa = pytest.importorskip("pyarrow")
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -73,6 +106,16 @@ def test_every_format_is_read(tmp_path, patches, kind):
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
 
 
+@pytest.mark.parametrize("names", [[], ["a", "b"]])
+def test_a_group_of_many_arrays_is_refused(tmp_path, patches, names):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.create_group(tmp_path / "in.zarr")
+    for name in names:
+        group.create_array(name, data=patches)
+    with pytest.raises(ValueError, match=f"one array; it has {', '.join(names) or 'none'}"):
+        describe_file(tmp_path / "in.zarr", tmp_path / "out.npy")
+
+
 def test_addresses(patches, file):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
@@ -81,8 +124,8 @@ def test_addresses(patches, file):
     try:
         assert describe_file("memory://here/in.npy", "memory://here/out.parquet") == (33, 128)
         names = {path.rpartition("/")[2] for path in memory.ls("/here/out.parquet", detail=False)}
-        assert names == {"_mkdesc.json", *(f"part-{n:06d}.parquet" for n in range(4))}
-        about = json.loads(memory.cat("/here/out.parquet/_mkdesc.json"))
+        assert names == {f"part-{n:06d}.parquet" for n in range(4)}
+        about = json.loads(memory.cat("/here/out.parquet.mkdesc.json"))
         assert about["complete"]
         assert about["shape"] == [33, 128]
         with pytest.raises(ValueError, match="at an address one of the latter two"):
@@ -127,9 +170,26 @@ def test_parts_of_other_settings_are_not_mixed(file, monkeypatch):
     describe_file(file, out)
     with pytest.raises(ValueError, match="of other patches or settings"):
         describe_file(file, out, "compact")
-    (out / "_mkdesc.json").unlink()
+    manifest = out.with_name(f"{out.name}.mkdesc.json")
+    manifest.unlink()
     with pytest.raises(ValueError, match="has files of others"):
         describe_file(file, out)
+
+
+def test_what_was_only_begun_is_begun_again(file, patches, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    out = file.with_suffix(".out.zarr")
+    create = zarr.Group.create_array
+    monkeypatch.setattr(zarr.Group, "create_array", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        describe_file(file, out)
+    assert (out / "zarr.json").exists()
+    monkeypatch.setattr(zarr.Group, "create_array", create)
+    describe_file(file, out)
+    np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
+    shutil.rmtree(out)  # by someone who has not seen the manifest beside it
+    describe_file(file, out, "compact")
+    np.testing.assert_array_equal(read(out), mkdesc.describe(patches, "compact"))
 
 
 def test_bad_patches_are_named_and_the_others_kept(tmp_path, patches):

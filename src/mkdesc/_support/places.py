@@ -123,9 +123,11 @@ def names_in(place: str) -> set[str]:
 
 
 def remove_place(place: str) -> None:
-    """Remove a folder and what is in it."""
+    """Remove a file, or a folder and what is in it."""
     if is_address(place):
         files, path = _files(place)
         files.rm(path, recursive=True)
+    elif Path(place).is_file():
+        Path(place).unlink()
     else:
         shutil.rmtree(place)

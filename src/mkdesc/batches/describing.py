@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.places import as_place, is_address, remove_place
+from mkdesc._support.places import as_place, is_address
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order
@@ -155,7 +155,7 @@ def describe_file(
         done += count
         tell("describing", done, patches.count)
     if bad and not target.written():
-        remove_place(target.folder)
+        target.discard()
         raise ValueError(bad[0])
     if bad:
         raise ValueError(

@@ -32,9 +32,6 @@ __all__ = ["FORMATS", "Output"]
 
 Vectors = NDArray[np.float32]
 
-#: Where a folder of parts says what they are of. Readers of Parquet pass over such names.
-MANIFEST = "_mkdesc.json"
-
 
 @dataclass(frozen=True)
 class Output(ABC):
@@ -67,11 +64,16 @@ class Output(ABC):
     @property
     @abstractmethod
     def folder(self) -> str:
-        """Where the parts and the manifest are."""
+        """Where the parts are."""
+
+    @property
+    def manifest(self) -> str:
+        """Where it is said what the parts are of: beside them, as readers expect nothing else."""
+        return f"{self.place}.mkdesc.json"
 
     @abstractmethod
     def begin(self) -> None:
-        """Make what parts are written into."""
+        """Make what parts are written into, if it is not there."""
 
     @abstractmethod
     def written(self) -> set[int]:
@@ -93,27 +95,34 @@ class Output(ABC):
         made_of
             All that descriptors depend on. What was begun with anything else is refused.
         """
-        text = self._manifest(made_of, complete=False)
-        found = read_place(inside(self.folder, MANIFEST))
-        if found is None:
-            if any(not name.startswith(".") for name in names_in(self.folder)):
+        text = self._text(made_of, complete=False)
+        found = read_place(self.manifest)
+        if names_in(self.folder):
+            if found is None:
                 raise ValueError(f"{self.folder}: has files of others; choose another place")
-            self.begin()
-            write_place(inside(self.folder, MANIFEST), text)
-        elif _without_state(found) != _without_state(text):
-            raise ValueError(
-                f"{self.folder}: has descriptors of other patches or settings; remove it or "
-                "choose another place"
-            )
+            if _without_state(found) != _without_state(text):
+                raise ValueError(
+                    f"{self.folder}: has descriptors of other patches or settings; remove it or "
+                    "choose another place"
+                )
+        else:
+            write_place(self.manifest, text)
+        self.begin()
         there = self.written()
         return [part for part in range(self.parts) if part not in there]
 
     def complete(self, made_of: dict[str, Any]) -> None:
         """Finish, and say so in the manifest."""
-        write_place(inside(self.folder, MANIFEST), self._manifest(made_of, complete=True))
+        write_place(self.manifest, self._text(made_of, complete=True))
         self.finish()
 
-    def _manifest(self, made_of: dict[str, Any], complete: bool) -> bytes:
+    def discard(self) -> None:
+        """Remove what was begun."""
+        if names_in(self.folder):
+            remove_place(self.folder)
+        remove_place(self.manifest)
+
+    def _text(self, made_of: dict[str, Any], complete: bool) -> bytes:
         about = {
             "mkdesc": "descriptors",
             "shape": [self.count, self.width],
@@ -169,7 +178,7 @@ class Npy(Output):
                 if rows.shape != (last - first, self.width) or rows.dtype != np.float32:
                     raise ValueError(f"{self.folder}: part {part} is damaged; remove it")
                 file.write(rows.tobytes())
-        remove_place(self.folder)
+        self.discard()
 
 
 class Parquet(Output):
@@ -181,7 +190,7 @@ class Parquet(Output):
         return self.place
 
     def begin(self) -> None:
-        """Nothing to make."""
+        """Nothing to make, but pyarrow will be needed."""
         _pyarrow()
 
     def written(self) -> set[int]:
@@ -208,7 +217,10 @@ class Parquet(Output):
 
 
 class Zarr(Output):
-    """A Zarr array, a chunk for each part."""
+    """A Zarr group, as xarray expects it, with one array; a chunk for each part."""
+
+    #: Its name in the group.
+    ARRAY = "descriptors"
 
     @property
     def folder(self) -> str:
@@ -217,8 +229,11 @@ class Zarr(Output):
 
     def begin(self) -> None:
         """Make the array, without data."""
-        _zarr().create_array(
-            store=self.place,
+        zarr = _zarr()
+        if exists(inside(self.place, f"{self.ARRAY}/zarr.json")):
+            return
+        zarr.create_group(store=self.place, overwrite=True).create_array(
+            self.ARRAY,
             shape=(self.count, self.width),
             chunks=(max(1, min(self.rows, self.count)), self.width),
             dtype="float32",
@@ -229,16 +244,16 @@ class Zarr(Output):
 
     def written(self) -> set[int]:
         """Parts by their chunks."""
-        names = names_in(inside(self.folder, "c"))
+        chunks = inside(self.folder, f"{self.ARRAY}/c")
         return {
             int(name)
-            for name in names
-            if name.isdecimal() and exists(inside(self.folder, f"c/{name}/0"))
+            for name in names_in(chunks)
+            if name.isdecimal() and exists(inside(chunks, f"{name}/0"))
         }
 
     def write(self, part: int, rows: Vectors) -> None:
         """Write a chunk."""
-        array = _zarr().open_array(self.place, mode="r+")
+        array = _zarr().open_array(self.place, path=self.ARRAY, mode="r+")
         array = array.with_config({"write_empty_chunks": True})
         first, last = self.bounds(part)
         array[first:last] = rows

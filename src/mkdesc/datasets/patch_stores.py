@@ -23,7 +23,7 @@ COLUMN = "patch"
 
 
 def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
-    """Shape, type and rows of a Zarr array.
+    """Shape, type and rows of a Zarr array, or of the only one of a group.
 
     Parameters
     ----------
@@ -35,9 +35,14 @@ def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     except ImportError:
         raise ImportError("Zarr arrays need zarr: pip install 'mkdesc[cluster]'") from None
     try:
-        array = zarr.open_array(as_place(place), mode="r")
+        found = zarr.open(as_place(place), mode="r")
+        arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"": found}
     except Exception as error:  # whatever it is that zarr finds wrong
         raise ValueError(f"not a Zarr array ({error})") from None
+    if len(arrays) != 1:
+        names = ", ".join(sorted(arrays)) or "none"
+        raise ValueError(f"expected a Zarr array, or a group with one array; it has {names}")
+    (array,) = arrays.values()
     return array.shape, array.dtype, lambda first, last: np.asarray(array[first:last])
 
 
