@@ -5,10 +5,11 @@ import signal
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
-from mkdesc._support.cluster import Lost, connect
+from mkdesc._support.cluster import Cluster, Lost, connect
 from mkdesc._support.work import in_order, share_memory
 
 
@@ -104,7 +105,21 @@ def test_workers_that_are_gone_are_not_waited_for(monkeypatch):
         while cluster.client.nthreads():
             time.sleep(0.05)
         with pytest.raises(ConnectionError, match="all workers are gone"):
-            list(in_order(_square, [1], cluster))
+            list(in_order(_square, [1], Cluster(cluster.client)))  # as if it were of others
+
+
+def test_workers_of_our_own_that_die_while_they_start_are_started_again(monkeypatch):
+    dask = pytest.importorskip("dask")
+    monkeypatch.setattr("mkdesc._support.cluster.PATIENCE", 0.5)
+    soon = {"distributed.deploy.lost-worker-timeout": "1s"}
+    with dask.config.set(soon), connect("local:1") as cluster:
+        (nanny,) = cluster.client.cluster.workers.values()
+        while nanny.status.name == "running":  # until the nanny gives up
+            if nanny.pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(nanny.pid, signal.SIGKILL)
+            time.sleep(0.02)
+        assert list(in_order(_square, [3], cluster)) == [9]
 
 
 def test_a_scheduler_that_ends_is_said_in_one_line():

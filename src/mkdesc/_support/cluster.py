@@ -57,6 +57,8 @@ class Cluster:
     ----------
     client
         A ``distributed.Client``.
+    own
+        How many workers it has, if it was started here: those that are gone are started again.
 
     Attributes
     ----------
@@ -66,8 +68,9 @@ class Cluster:
         By worker, how many pieces it has done, and how long it took.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, own: int | None = None) -> None:
         self.client = client
+        self._own = own
         self.address = str(client.scheduler.address)  # a client forgets it when it is lost
         self._seen = time.monotonic()  # any worker
         self._asked: set[_Future] = set()
@@ -104,9 +107,14 @@ class Cluster:
                     f"expected {__version__}, as here"
                 )
 
-    def refuse_loneliness(self) -> None:
-        """Do not wait forever for workers that are gone: processes that could not be restarted."""
+    def look_after(self) -> None:
+        """Start workers again that are gone for good; do not wait forever for those of others.
+
+        Dask starts a worker again that dies, but not one that dies while it starts.
+        """
         now = time.monotonic()
+        if self._own is not None:
+            self.client.cluster.scale(self._own)
         if self.client.nthreads():
             self._seen = now
         elif now - self._seen > LONELY:
@@ -184,7 +192,7 @@ class _Future:
             except TimeoutError:
                 if self._future.done():  # what the work itself has raised
                     raise
-                self._cluster.refuse_loneliness()
+                self._cluster.look_after()
 
     def cancel(self) -> None:
         """Do not begin it, if it has not begun."""
@@ -224,7 +232,7 @@ def connect(address: str) -> Iterator[Cluster]:
             ) as here,
             Client(here) as client,
         ):
-            yield Cluster(client)
+            yield Cluster(client, own=count)
         return
     where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     if "scheduler_file" in where and not Path(address).is_file():
