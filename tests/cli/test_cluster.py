@@ -94,7 +94,7 @@ def contents(folder):
             with closing(sqlite3.connect(path)) as base:
                 data = "\n".join(base.iterdump()).encode()
         elif path.suffix == ".safetensors":
-            matrix = mkdesc.MKD.load(path).effective_head().linear().matrix
+            matrix = mkdesc.load_model(path).effective_head().linear().matrix
             data = ((matrix / abs(matrix).max()).round(4) + 0.0).tobytes()
         found[str(path.relative_to(folder))] = hashlib.sha256(data).hexdigest()
     return found
