@@ -1,17 +1,24 @@
 """Work on one and on two workers, beside two threads: seconds, patches a second, memory.
 
-    python benchmarks/cluster.py describe --patches 400000
+    python benchmarks/cluster.py describe --patches 2000000
+    python benchmarks/cluster.py features --photos 3000
     python benchmarks/cluster.py learn --patches 10000000
 
 ``describe`` writes random patches to a file and describes them with two threads, with local:1 and
-with local:2, and compares the bytes. ``learn`` makes patches on the workers, describes them and
-learns a whitening of them, so that nothing but sums is kept.
+with local:2, and compares the bytes; ``features`` does the same with photographs of a megapixel.
+``learn`` makes patches on the workers, describes them and learns a whitening of them, so that
+nothing but sums is kept. What one worker took predicts two, which is held against what they took,
+and then what a cluster would take.
 """
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +29,10 @@ import typer
 from mkdesc import MKD, Whitening
 from mkdesc._support.cluster import connect
 from mkdesc._support.installed import versions
+from mkdesc._support.work import Workers
 from mkdesc.batches import describe_file
+from mkdesc.features.extraction import extract_to
+from mkdesc.features.folder import Settings
 from mkdesc.learn import TrainingBlock, learn_shards
 
 app = typer.Typer()
@@ -73,44 +83,115 @@ def _own_peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+#: What is predicted: so many pieces of work on so many machines of so many cores.
+MACHINES, CORES = 100, 16
+
+
+def compare(run: Callable[[Path, Workers], None], folder: Path, rounds: int) -> dict[str, float]:
+    """Seconds with two threads, with one and with two workers: medians of runs in turns."""
+    took: dict[str, list[float]] = {"two threads": [], "local:1": [], "local:2": []}
+    rng = np.random.default_rng(0)
+    expected: dict[str, str] = {}
+    for _ in range(rounds):
+        for name in rng.permutation(list(took)):
+            out = folder / "out"
+            out.mkdir()
+            with nullcontext(2) if name == "two threads" else connect(name) as workers:
+                start = time.perf_counter()
+                run(out, workers)
+                took[name].append(time.perf_counter() - start)
+            found = {
+                str(file.relative_to(out)): hashlib.sha256(file.read_bytes()).hexdigest()
+                for file in out.rglob("*")
+                if file.is_file()
+            }
+            expected = expected or found
+            same = "the same bytes" if found == expected else "OTHER BYTES"
+            print(f"{name}: {took[name][-1]:.1f} s, {same}", flush=True)
+            shutil.rmtree(out)
+    return {name: float(np.median(seconds)) for name, seconds in took.items()}
+
+
+def tell(seconds: dict[str, float], count: int, many: int, read: float, written: float) -> None:
+    """Print the rates, and what they predict.
+
+    Parameters
+    ----------
+    seconds
+        Of :func:`compare`.
+    count, many
+        How many things it were, and how many to predict for.
+    read, written
+        Bytes of each.
+    """
+    for name, took in seconds.items():
+        print(f"{name}: median {took:.1f} s, {count / took:,.1f} a second")
+    one, two = seconds["local:1"], seconds["local:2"]
+    print(f"two workers beside two threads: {two / seconds['two threads'] - 1:+.1%} time")
+    print(
+        f"two workers beside what one predicts, {one / 2:.1f} s: {two / (one / 2) - 1:+.1%} time"
+    )
+    rate = count / two / 2
+    whole = many / (rate * MACHINES * CORES)
+    print(
+        f"{many:,} at {rate:,.1f} a second and core on {MACHINES} machines of {CORES} cores: "
+        f"{whole / 60:,.1f} minutes; {many * read / 1e12:.2f} TB read, {many * written / 1e12:.2f} "
+        f"TB written, by each machine {many * read / whole / MACHINES / 1e6:,.0f} and "
+        f"{many * written / whole / MACHINES / 1e6:,.0f} MB/s"
+    )
+
+
 @app.command()
 def describe(
-    patches: Annotated[int, typer.Option(help="How many, of 64 px.")] = 400_000,
+    patches: Annotated[int, typer.Option(help="How many, of 64 px.")] = 2_000_000,
     rounds: Annotated[int, typer.Option(help="How often each, in turns.")] = 3,
 ) -> None:
     """Two threads, one worker and two workers, the same bytes."""
     print(versions())
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "patches.npy"
-        shape = (patches, 64, 64)
-        array = np.lib.format.open_memmap(source, "w+", np.uint8, shape)
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "patches.npy"
+        array = np.lib.format.open_memmap(source, "w+", np.uint8, (patches, 64, 64))
         rng = np.random.default_rng(0)
+        block = rng.integers(0, 256, (8192, 64, 64), np.uint8)
         for first in range(0, patches, 8192):
-            array[first : first + 8192] = rng.integers(
-                0, 256, array[first : first + 8192].shape, np.uint8
-            )
+            array[first : first + 8192] = block[: patches - first] ^ np.uint8(first // 8192)
         array.flush()
-        seconds: dict[str, list[float]] = {"two threads": [], "local:1": [], "local:2": []}
-        expected = None
-        for _ in range(rounds):
-            for name in rng.permutation(list(seconds)):
-                out = Path(folder) / f"{name.replace(':', '-')}.npy"
-                if name == "two threads":
-                    start = time.perf_counter()
-                    describe_file(source, out, "extended", workers=2)
-                    seconds[name].append(time.perf_counter() - start)
-                else:
-                    with connect(name) as cluster:
-                        start = time.perf_counter()
-                        describe_file(source, out, "extended", workers=cluster)
-                        seconds[name].append(time.perf_counter() - start)
-                found = out.read_bytes()
-                expected = expected or found
-                print(f"{name}: {seconds[name][-1]:.1f} s, same bytes: {found == expected}")
-                out.unlink()
-    for name, took in seconds.items():
-        middle = float(np.median(took))
-        print(f"{name}: median {middle:.1f} s, {patches / middle:,.0f} patches a second")
+
+        def run(out: Path, workers: Workers) -> None:
+            describe_file(source, out / "d.npy", "extended", workers=workers)
+
+        tell(compare(run, Path(name), rounds), patches, 10**9, 64 * 64, 128 * 4)
+
+
+@app.command()
+def features(
+    photos: Annotated[int, typer.Option(help="How many, of a megapixel.")] = 3_000,
+    rounds: Annotated[int, typer.Option(help="How often each, in turns.")] = 1,
+) -> None:
+    """Photographs instead of patches: minutes of work."""
+    import cv2
+
+    print(versions())
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "in"
+        source.mkdir()
+        rng = np.random.default_rng(0)
+        for number in range(photos):
+            file = source / f"{number:05}.jpg"
+            if number >= 50:
+                file.hardlink_to(source / f"{number % 50:05}.jpg")
+                continue
+            noise = cv2.GaussianBlur(rng.random((866, 1155)), (0, 0), 1.5 + number / 25)
+            image = cv2.normalize(noise, None, 0, 255, cv2.NORM_MINMAX)
+            cv2.imwrite(str(file), image.astype(np.uint8))
+        read = sum(file.stat().st_size for file in source.iterdir()) / photos
+        settings = Settings(max_keypoints=2000)
+
+        def run(out: Path, workers: Workers) -> None:
+            extract_to([source], out / "features", settings, workers=workers)
+
+        written = 2000 * (128 * 4 + 4 * 4 + 8)
+        tell(compare(run, Path(name), rounds), photos, 10**6, read, written)
 
 
 @app.command()
