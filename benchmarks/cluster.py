@@ -87,8 +87,13 @@ def _own_peak() -> int:
 MACHINES, CORES = 100, 16
 
 
-def compare(run: Callable[[Path, Workers], None], folder: Path, rounds: int) -> dict[str, float]:
-    """Seconds with two threads, with one and with two workers: medians of runs in turns."""
+def compare(
+    run: Callable[[Path, Workers], None], folder: Path, rounds: int
+) -> tuple[dict[str, float], int]:
+    """Seconds with two threads, with one and with two workers; bytes that each writes.
+
+    Runs take turns, in random order; seconds are medians.
+    """
     took: dict[str, list[float]] = {"two threads": [], "local:1": [], "local:2": []}
     rng = np.random.default_rng(0)
     expected: dict[str, str] = {}
@@ -106,38 +111,38 @@ def compare(run: Callable[[Path, Workers], None], folder: Path, rounds: int) -> 
                 if file.is_file()
             }
             expected = expected or found
+            written = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
             same = "the same bytes" if found == expected else "OTHER BYTES"
             print(f"{name}: {took[name][-1]:.1f} s, {same}", flush=True)
             shutil.rmtree(out)
-    return {name: float(np.median(seconds)) for name, seconds in took.items()}
+    return {name: float(np.median(seconds)) for name, seconds in took.items()}, written
 
 
-def tell(seconds: dict[str, float], count: int, many: int, read: float, written: float) -> None:
+def tell(seconds: dict[str, float], written: int, count: int, many: int, read: int) -> None:
     """Print the rates, and what they predict.
 
     Parameters
     ----------
-    seconds
+    seconds, written
         Of :func:`compare`.
     count, many
-        How many things it were, and how many to predict for.
-    read, written
-        Bytes of each.
+        How many patches or photographs it were, and how many to predict for.
+    read
+        Bytes of all of them.
     """
     for name, took in seconds.items():
         print(f"{name}: median {took:.1f} s, {count / took:,.1f} a second")
     one, two = seconds["local:1"], seconds["local:2"]
     print(f"two workers beside two threads: {two / seconds['two threads'] - 1:+.1%} time")
-    print(
-        f"two workers beside what one predicts, {one / 2:.1f} s: {two / (one / 2) - 1:+.1%} time"
-    )
+    print(f"one worker predicts {one / 2:.1f} s for two: {two / (one / 2) - 1:+.1%} time")
     rate = count / two / 2
     whole = many / (rate * MACHINES * CORES)
+    all_read, all_written = many / count * read, many / count * written
     print(
         f"{many:,} at {rate:,.1f} a second and core on {MACHINES} machines of {CORES} cores: "
-        f"{whole / 60:,.1f} minutes; {many * read / 1e12:.2f} TB read, {many * written / 1e12:.2f} "
-        f"TB written, by each machine {many * read / whole / MACHINES / 1e6:,.0f} and "
-        f"{many * written / whole / MACHINES / 1e6:,.0f} MB/s"
+        f"{whole / 60:,.1f} minutes; {all_read / 1e12:.2f} TB read, {all_written / 1e12:.2f} TB "
+        f"written, by each machine {all_read / whole / MACHINES / 1e6:,.0f} and "
+        f"{all_written / whole / MACHINES / 1e6:,.0f} MB/s"
     )
 
 
@@ -160,7 +165,7 @@ def describe(
         def run(out: Path, workers: Workers) -> None:
             describe_file(source, out / "d.npy", "extended", workers=workers)
 
-        tell(compare(run, Path(name), rounds), patches, 10**9, 64 * 64, 128 * 4)
+        tell(*compare(run, Path(name), rounds), patches, 10**9, array.nbytes)
 
 
 @app.command()
@@ -184,14 +189,13 @@ def features(
             noise = cv2.GaussianBlur(rng.random((866, 1155)), (0, 0), 1.5 + number / 25)
             image = cv2.normalize(noise, None, 0, 255, cv2.NORM_MINMAX)
             cv2.imwrite(str(file), image.astype(np.uint8))
-        read = sum(file.stat().st_size for file in source.iterdir()) / photos
+        read = sum(file.stat().st_size for file in source.iterdir())
         settings = Settings(max_keypoints=2000)
 
         def run(out: Path, workers: Workers) -> None:
             extract_to([source], out / "features", settings, workers=workers)
 
-        written = 2000 * (128 * 4 + 4 * 4 + 8)
-        tell(compare(run, Path(name), rounds), photos, 10**6, read, written)
+        tell(*compare(run, Path(name), rounds), photos, 10**6, read)
 
 
 @app.command()

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import cv2
@@ -129,15 +130,11 @@ class Killer(threading.Thread):
         while self.kills < self._most:
             if self._stop_asked.wait(self._rng.uniform(0.2, 4)):
                 return
-            nannies = self._cluster.client.cluster.workers
-            one = self._rng.choice(list(nannies.values()))
-            if one.pid is None:
-                continue
-            try:
-                os.kill(one.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-            self.kills += 1
+            nannies = self._cluster.client.cluster.workers.values()
+            pids = [nanny.pid for nanny in nannies if nanny.pid is not None]
+            with suppress(ProcessLookupError, IndexError):  # it is gone, or all are
+                os.kill(self._rng.choice(pids), signal.SIGKILL)
+                self.kills += 1
 
     def stop(self) -> None:
         """Let it end."""
