@@ -1,8 +1,11 @@
 """Ctrl-C and the end of files, at moments that are chosen: each in a process of its own."""
 
+import os
+import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 IN_THE_MIDDLE_OF_AN_IMPORT = """
@@ -54,3 +57,44 @@ def test_one_line_says_what_happened(tmp_path, before, code, said):
     assert done.returncode == code, done.stderr
     assert done.stderr.strip().splitlines()[-1] == said
     assert "Traceback" not in done.stderr
+
+
+WHEN_A_WORKER_STARTS = """
+from distributed import Nanny
+start = Nanny.start_unsafe
+async def tell(self):
+    print("now", flush=True)
+    return await start(self)
+Nanny.start_unsafe = tell
+"""
+WHEN_A_PIECE_IS_DONE = """
+from mkdesc.batches import describing
+in_order = describing.in_order
+def tell(*rest):
+    for done in in_order(*rest):
+        print("now", flush=True)
+        yield done
+describing.in_order = tell
+"""
+
+
+@pytest.mark.parametrize("before", [WHEN_A_WORKER_STARTS, WHEN_A_PIECE_IS_DONE])
+def test_workers_of_a_cluster_end_in_silence(tmp_path, before):
+    pytest.importorskip("distributed")
+    np.save(tmp_path / "in.npy", np.zeros((100_000, 32, 32), np.uint8))
+    program = f"{before}\nfrom mkdesc.cli import main\nmain()"
+    command = [sys.executable, "-c", program, "describe", "in.npy", "-o", "out.npy"]
+    with subprocess.Popen(
+        [*command, "--cluster", "local:1"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout.readline() == "now\n"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1] == "interrupted; the same command goes on from here"
+    assert "Traceback" not in said

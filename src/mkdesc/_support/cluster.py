@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -223,15 +225,17 @@ def connect(address: str) -> Iterator[Cluster]:
     if count is not None:
         import logging
 
-        with (
-            LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-            ) as here,
-            Client(here) as client,
-        ):
+        with ExitStack() as running:
+            with _interrupts_later():  # a cluster that is half started does not end in silence
+                here = LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    preload="mkdesc._support.deaf",
+                )
+                running.enter_context(here)
+                client = running.enter_context(Client(here))
             yield Cluster(client, own=count)
         return
     where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
@@ -245,6 +249,22 @@ def connect(address: str) -> Iterator[Cluster]:
         cluster = Cluster(client)
         cluster.check()
         yield cluster
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of the context."""
+    if threading.current_thread() is not threading.main_thread():  # it does not get there
+        yield
+        return
+    asked = []
+    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def _local(address: str) -> int | None:
