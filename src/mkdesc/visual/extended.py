@@ -93,7 +93,7 @@ def _curves(panels: Any) -> None:
     shape.set_title("shape")
     shape.set_xlabel("angle of q, a line (degrees)")
     shape.set_xticks([-90, 0, 90])
-    both.set_title("intensity x gradient")
+    both.set_title("intensity × gradient")
     for axes in (gradient, both):
         axes.set_xlabel("gradient angle of q (degrees)")
         axes.set_xticks([-180, -90, 0, 90, 180])
@@ -103,7 +103,7 @@ def _curves(panels: Any) -> None:
         axes.tick_params(labelsize="small")
         axes.xaxis.label.set_size("small")
         if axes is not gradient:
-            axes.margins(y=0.2)
+            axes.margins(y=0.35 if axes is shape else 0.2)  # its legend has two lines
             axes.legend(fontsize="x-small", frameon=False, loc="lower center", ncols=2)
 
 
