@@ -187,9 +187,7 @@ def combination_figure(whitenings: Whitenings) -> Figure:
         (_CARTESIAN, "cartesian", "cartesian-lw"),
         (_BOTH, "polar+cartesian", "polar-cartesian-lw"),
     ]
-    rows: list[Line] = [
-        (f"{label}\nraw", {"parametrization": name}) for label, name, _ in kernels
-    ]
+    rows: list[Line] = [(f"{label}\nraw", {"parametrization": name}) for label, name, _ in kernels]
     for label, name, role in kernels:
         mkd = whitenings[role]
         rows.append((f"{label}\n{_label(mkd)}", {"parametrization": name, "whitening": mkd}))
