@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD
-from mkdesc.datasets.colmap import read_observations
+from mkdesc.datasets.colmap import Observations, read_observations
 from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.heads.whitening import Whitening
@@ -14,6 +14,7 @@ from mkdesc.learn import (
     learn_photos,
     learn_phototourism,
 )
+from mkdesc.learn.colmap import colmap_blocks
 from mkdesc.learn.photos import Recipe
 from mkdesc.learn.shards import held_out
 
@@ -95,11 +96,15 @@ def test_hpatches(tmp_path, rng):
     assert learned.report.points == 20
 
 
+def write_texture(path, rng):
+    picture = cv2.GaussianBlur(rng.random((240, 320)), (0, 0), 2)
+    picture = cv2.normalize(picture, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
+    cv2.imwrite(str(path), picture)
+
+
 def test_photos(tmp_path, rng):
     for i in range(3):
-        picture = cv2.GaussianBlur(rng.random((240, 320)), (0, 0), 2)
-        picture = cv2.normalize(picture, None, 0, 255, cv2.NORM_MINMAX).astype(np.uint8)
-        cv2.imwrite(str(tmp_path / f"{i}.png"), picture)
+        write_texture(tmp_path / f"{i}.png", rng)
     recipe = Recipe(views=("plain", "easy", "hard"), keypoints_per_photo=40, patch_size=32)
     mkd = MKD("cartesian", 32)
     learned = [learn_photos(tmp_path, mkd, whitening(), None, recipe, seed) for seed in (0, 0, 1)]
@@ -108,6 +113,29 @@ def test_photos(tmp_path, rng):
     assert np.abs(first - other).max() > 1e-3
     assert learned[0].source["photographs"] == 3
     assert learned[0].report.fpr95_learned < learned[0].report.fpr95_raw
+
+
+@pytest.mark.filterwarnings("ignore:skipped")
+def test_the_progress_reaches_its_end_without_the_photographs_that_are_skipped(tmp_path, rng):
+    for name in ("0.png", "2.png"):
+        write_texture(tmp_path / name, rng)
+    (tmp_path / "1.png").write_bytes(b"no image")
+    cv2.imwrite(str(tmp_path / "3.png"), np.zeros((50, 50), np.uint8))
+    recipe = Recipe(views=("plain", "easy"), keypoints_per_photo=40, patch_size=16)
+    told = []
+    learn_photos(
+        tmp_path, MKD("cartesian", 16), whitening(), lambda *news: told.append(news), recipe
+    )
+    assert told[-1] == ("learning", 4, 4)
+
+
+def test_colmap_with_a_damaged_photograph(tmp_path, rng):
+    write_texture(tmp_path / "good.png", rng)
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    seen = Observations(rng.uniform(20, 200, (500, 2)), np.arange(500))
+    with pytest.warns(RuntimeWarning, match=r"skipped: .*bad\.png"):
+        (block,) = colmap_blocks({"bad.png": seen, "good.png": seen}, tmp_path)
+    assert len(block.patches)
 
 
 def test_colmap(shared):

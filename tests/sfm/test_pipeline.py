@@ -69,6 +69,7 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     page = (out / "report.html").read_text()
     assert "6 of 6 images registered" in page
     assert page.count("Plotly.newPlot(") >= 5
+    assert page.count("Red: cameras.") == 2  # colours are explained
 
     # A second run has nothing left to do; other settings are refused.
     steps.clear()

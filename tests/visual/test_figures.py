@@ -49,7 +49,9 @@ def test_the_kernels_drawn_are_the_paper_s():
 def test_every_map_has_ten_isocontours_and_its_pixel_marked():
     figure = parametrizations_figure()
     assert len(maps(figure)) == 8
-    assert len(figure.axes) == 16  # every map is on its own scale and has a colour bar
+    scales = [axes.child_axes for axes in figure.axes]
+    assert [len(each) for each in scales] == [1] * 8  # each is on its own scale, with a colour bar
+    assert "colour: how similar to p" in figure.get_supxlabel()
     assert marks(figure) == [[20, 20]] * 8
     values = patch_map((20, 30), "cartesian")
     axes = new_figure(2, 2).subplots()
@@ -71,7 +73,9 @@ def test_grids_are_labelled():
     ]
     combination = combination_figure(chosen)
     assert len(maps(combination)) == 18
-    assert sum("(LW)" in axes.get_title() for axes in combination.axes) == 3
+    assert sum("(LW)" in axes.get_ylabel() for axes in combination.axes) == 3
+    assert sum(axes.get_title().startswith("pixel p at") for axes in combination.axes) == 3
+    assert combination.get_figwidth() < 8  # in a page, letters of wider pictures are too small
     assert len({tuple(mark) for mark in marks(combination)}) == 3
 
 

@@ -1,8 +1,10 @@
 """Patch maps against the double sum of the match kernel and the statements of the paper."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
-from scipy.ndimage import map_coordinates
 from scipy.optimize import minimize_scalar
 
 import mkdesc
@@ -12,6 +14,9 @@ from mkdesc.kernels.gradients import second_order
 from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.parametrization import EXTENDED, Parametrization, as_parametrization
 from mkdesc.kernels.pixelvalues import pixel_values
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from patch_maps import RING, centre_step, half_widths, polar_peak
 
 PAPER = ["polar", "cartesian", "polar-absolute", "cartesian-relative"]
 
@@ -121,13 +126,6 @@ def test_many_pixels_at_once_and_large_maps():
 # What the paper says of its figures.
 
 
-def centre_step(spec, pixel, whitening=None):
-    """The largest step between neighbours at the centre, as a share of the map's range."""
-    m = patch_map(pixel, spec, whitening=whitening)
-    centre = m[30:34, 30:34]
-    return max(np.abs(np.diff(centre, axis=axis)).max() for axis in (0, 1)) / np.ptp(m)
-
-
 @pytest.mark.parametrize("pixel", [(30, 30), (28, 35)])
 def test_polar_maps_break_at_the_centre_and_the_combination_mends_it(pixel):
     assert centre_step("polar", pixel) > 0.5
@@ -135,14 +133,6 @@ def test_polar_maps_break_at_the_centre_and_the_combination_mends_it(pixel):
     assert centre_step("polar+cartesian", pixel) < 0.7 * centre_step("polar", pixel)
     whitened = centre_step("polar+cartesian", pixel, "polar-cartesian-lw")
     assert whitened < 0.6 * centre_step("polar", pixel, "polar-lw")
-
-
-def polar_peak(spec, q_theta, pixel=(70, 70), size=225):
-    """Where a map on a fine grid is highest: angle and distance from the centre."""
-    m = patch_map(pixel, spec, q_theta=q_theta, patch_size=size)
-    grid = patch_grid(size)
-    at = np.unravel_index(m.argmax(), m.shape)
-    return grid.phi[at] - grid.phi[pixel], grid.rho[at] - grid.rho[pixel]
 
 
 def test_a_turned_gradient_moves_the_peak_along_the_circle():
@@ -168,29 +158,6 @@ def test_cartesian_maps_barely_move_under_small_shifts():
             loss[spec] = 1 - near.min() / m[pixel]
         assert loss["cartesian"] < 0.03
         assert loss["polar"] > 4 * loss["cartesian"]
-
-
-RING = [(31.5 + 16 * np.sin(t), 31.5 + 16 * np.cos(t)) for t in np.arange(12) * np.pi / 6 + 0.1]
-
-
-def half_widths(whitening):
-    """Mean widths at half height, in pixels, along circle and radius, of maps of a ring."""
-    found = []
-    for pixel, m in zip(RING, patch_map(RING, "polar", whitening=whitening), strict=True):
-        dy, dx = np.subtract(pixel, 31.5)
-        phi = np.arctan2(dy, dx)
-        t = np.linspace(-np.pi, np.pi, 1601)
-        r = np.linspace(2, 40, 761)
-        lines = [(16, phi + t, 16 * t), (r, phi, r)]
-        for radius, angle, along in lines:
-            places = [31.5 + radius * np.sin(angle), 31.5 + radius * np.cos(angle)]
-            line = map_coordinates(m, places, order=1, mode="nearest")
-            low = line < line.max() / 2
-            peak = line.argmax()
-            left = along[:peak][low[:peak]].max(initial=along[0])
-            right = along[peak:][low[peak:]].min(initial=along[-1])
-            found.append(right - left)
-    return np.reshape(found, (-1, 2)).mean(axis=0)
 
 
 def test_learned_whitening_widens_maps_along_the_circle():

@@ -34,6 +34,9 @@ console = Console(stderr=True, markup=False, emoji=False, highlight=False)
 #: What is counted in work that has a unit of its own.
 UNITS = {"training": "steps"}
 
+#: Seconds of work before which a speed says nothing: files that are skipped take no time.
+MEASURABLE = 1.0
+
 
 class _Count(ProgressColumn):
     def render(self, task: Task) -> Text:
@@ -48,8 +51,10 @@ class _Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        unit = task.fields.get("unit", self._unit)
-        return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
+        taken = task.finished_time or task.elapsed or 0.0
+        if speed is None or taken < MEASURABLE:
+            return Text()
+        return Text(f"{speed:,.0f} {task.fields.get('unit', self._unit)}/s")
 
 
 def progress(unit: str) -> Progress:

@@ -35,6 +35,8 @@ def colmap_blocks(
 ) -> Iterator[TrainingBlock]:
     """Patches around the observations of 3-D points, one photograph at a time.
 
+    Photographs that are missing or cannot be read are skipped with a warning.
+
     Parameters
     ----------
     observations
@@ -52,7 +54,11 @@ def colmap_blocks(
         if not file.is_file():
             warnings.warn(f"{file} is not there; left out", stacklevel=2)
             continue
-        image = read_gray(file, as_stored=True)
+        try:
+            image = read_gray(file, as_stored=True)
+        except (ValueError, OSError) as error:
+            warnings.warn(f"skipped: {error}", RuntimeWarning, stacklevel=2)
+            continue
         keypoints = points_from_keypoints(detect_keypoints(image))
         if len(keypoints) and len(xy):
             distance, nearest = map(np.asarray, KDTree(keypoints[:, :2]).query(xy))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.places import as_place
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers, share_memory
 from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
@@ -48,12 +48,14 @@ def _counted(
     blocks: Iterable[TrainingBlock], total: int, progress: Progress | None, by_block: bool = False
 ) -> Iterator[TrainingBlock]:
     """The blocks, with the progress reported after each; in patches, or block by block."""
+    tell = progress or nobody
     done = 0
     for block in blocks:
         yield block
         done += 1 if by_block else len(block.patches)
-        if progress is not None:
-            progress("learning", done, total)
+        tell("learning", done, total)
+    if done < total:  # photographs that were skipped make no block
+        tell("learning", total, total)
 
 
 def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:

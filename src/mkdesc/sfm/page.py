@@ -22,6 +22,8 @@ __all__ = ["PAGE", "write_page"]
 PAGE = "report.html"
 #: Points and edges of the graph shown at most: a page of some megabytes.
 POINTS, EDGES = 20_000, 3_000
+#: What the colours of a view are, and its numbers.
+_KEY = "Red: cameras. Lengths are in a unit of the model's own."
 _INK, _CAMERAS, _LINES = "#37474f", "#c62828", "rgba(70,110,150,0.35)"
 
 
@@ -44,29 +46,38 @@ def write_page(path: Path, report: SfmReport, models: Mapping[int, Any], databas
     except ImportError:
         return False
     model = models[0]
-    figures = {
-        "Cameras and points": _space(model),
-        "Seen from above": _above(model),
-        "Which images agree": _graph(database, models),
-        "Keypoints that see a point": _tracks(model),
-        "Errors of reprojection": _errors(model),
-    }
+    figures = [
+        ("Cameras and points", f"{_KEY} Drag to turn.", _space(model)),
+        ("Seen from above", _KEY, _above(model)),
+        (
+            "Which images agree",
+            "Each dot is an image, in the colour of its model; a line joins two that agree.",
+            _graph(database, models),
+        ),
+        ("Keypoints that see a point", "How long its track is.", _tracks(model)),
+        (
+            "Errors of reprojection",
+            "How far, on average, keypoints are from where their point is seen.",
+            _errors(model),
+        ),
+    ]
     parts = []
-    for number, (title, figure) in enumerate(figures.items()):
+    for number, (title, words, figure) in enumerate(figures):
         height = 400 if number else 640
         margin = {"l": 50, "r": 10, "t": 10, "b": 40} if number else dict.fromkeys("lrtb", 0)
         figure.update_layout(height=height, margin=margin, showlegend=False)
         figure.update_layout(template="plotly_white")
         inner = to_html(figure, full_html=False, include_plotlyjs=number == 0)
-        parts.append(f"<section><h2>{title}</h2>{inner}</section>")
+        parts.append(f"<section><h2>{title}</h2><p>{words}</p>{inner}</section>")
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in report.lines())
     style = (
-        "body{font:16px sans-serif;margin:2em auto;max-width:1200px;color:#37474f}"
-        "main{display:grid;grid-template-columns:repeat(auto-fit,minmax(520px,1fr));gap:1em}"
+        "body{font:16px sans-serif;margin:2em auto;padding:0 1em;max-width:1200px;color:#37474f}"
+        "main{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(520px,100%),1fr));gap:1em}"
         "section:first-child{grid-column:1/-1}"
     )
     page = (
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Reconstruction</title>"
+        "<meta name='viewport' content='width=device-width'>"
         f"<style>{style}</style><h1>Reconstruction</h1>{lines}<main>{''.join(parts)}</main></html>"
     )
     with atomic_path(path) as partial:
@@ -95,6 +106,10 @@ def _points(model: Any) -> tuple[NDArray[np.float64], list[str]]:
     chosen = near[np.unique(np.linspace(0, len(near) - 1, min(POINTS, len(near))).astype(int))]
     colours = [f"rgb({','.join(map(str, found[i].color.tolist()))})" for i in chosen]
     return places[chosen].round(4), colours
+
+
+#: What the axes of views are.
+_DIRECTIONS = ("right", "ahead", "up")
 
 
 def _upright(model: Any) -> NDArray[np.float64]:
@@ -150,8 +165,10 @@ def _space(model: Any) -> Any:
             ),
         ]
     )
-    behind = {"eye": {"x": -0.5, "y": -1.3, "z": 0.7}}  # the cameras, a little to the left, above
-    figure.update_scenes(aspectmode="data", camera=behind)
+    # Behind the cameras, a little to the left, above; all that is there can be seen.
+    behind = {"eye": {"x": -0.7, "y": -1.9, "z": 0.9}, "center": {"z": -0.15}}
+    titles = {f"{axis}axis_title": name for axis, name in zip("xyz", _DIRECTIONS, strict=True)}
+    figure.update_scenes(aspectmode="data", camera=behind, **titles)
     return figure
 
 
@@ -173,7 +190,8 @@ def _above(model: Any) -> Any:
             ),
         ]
     )
-    figure.update_yaxes(scaleanchor="x")
+    right, ahead, _ = _DIRECTIONS
+    figure.update_xaxes(title=right).update_yaxes(title=ahead, scaleanchor="x")
     return figure
 
 

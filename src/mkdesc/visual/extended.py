@@ -31,9 +31,9 @@ _BLOB = (-1.0, 0.0, 0.0)
 _SADDLE = (0.0, -1.0, 0.0)
 
 #: How p looks in the maps: a bright line whose right side is darker.
-_P: dict[str, Any] = {"theta": 0.0, "intensity": 0.5, "shape": _LINE}
+LOOK: dict[str, Any] = {"theta": 0.0, "intensity": 0.5, "shape": _LINE}
 #: What is different in q.
-_CHANGES: dict[str, dict[str, Any]] = {
+CHANGES: dict[str, dict[str, Any]] = {
     "q looks like p": {},
     "gradient turned": {"theta": np.pi / 2},
     "gradient reversed": {"theta": np.pi},
@@ -73,15 +73,15 @@ def _curves(panels: Any) -> None:
     gradient, intensity, shape, both = panels
     for axes in panels:
         axes.set_prop_cycle(color=LINES)
-    gradient.plot(degrees, _at_p(0, _P, {"theta": turn}))
+    gradient.plot(degrees, _at_p(0, LOOK, {"theta": turn}))
     gradient.set_title("gradient")
     z = np.linspace(-0.95, 0.95, 181)
     for value, name in ((0.5, "p bright"), (-0.5, "p dark")):
-        look = _P | {"intensity": value}
+        look = LOOK | {"intensity": value}
         intensity.plot(z, _at_p(1, look, {"intensity": z}), label=name)
         both.plot(
             degrees,
-            _at_p(3, _P, {"theta": turn, "intensity": np.full(181, value)}),
+            _at_p(3, LOOK, {"theta": turn, "intensity": np.full(181, value)}),
             label=name.replace("p", "q"),
         )
     intensity.set_title("intensity")
@@ -89,11 +89,13 @@ def _curves(panels: Any) -> None:
     half = turn / 2  # a line turned by half a turn is the same line
     lines = -np.stack([np.ones(181), np.cos(2 * half), np.sin(2 * half)], axis=-1) / np.sqrt(2)
     for form, name in ((_LINE, "p a line"), (_BLOB, "p a blob"), (_SADDLE, "p a saddle")):
-        shape.plot(np.rad2deg(half), _at_p(2, _P | {"shape": form}, {"shape": lines}), label=name)
+        shape.plot(
+            np.rad2deg(half), _at_p(2, LOOK | {"shape": form}, {"shape": lines}), label=name
+        )
     shape.set_title("shape")
     shape.set_xlabel("angle of q, a line (degrees)")
     shape.set_xticks([-90, 0, 90])
-    both.set_title("intensity x gradient")
+    both.set_title(r"intensity $\times$ gradient")
     for axes in (gradient, both):
         axes.set_xlabel("gradient angle of q (degrees)")
         axes.set_xticks([-180, -90, 0, 90, 180])
@@ -103,7 +105,7 @@ def _curves(panels: Any) -> None:
         axes.tick_params(labelsize="small")
         axes.xaxis.label.set_size("small")
         if axes is not gradient:
-            axes.margins(y=0.2)
+            axes.margins(y=0.35 if axes is shape else 0.2)  # its legend has two lines
             axes.legend(fontsize="x-small", frameon=False, loc="lower center", ncols=2)
 
 
@@ -112,11 +114,11 @@ def extended_figure() -> Figure:
     figure = new_figure(9.6, 7.6)
     top, bottom = figure.subfigures(2, 1, squeeze=False, height_ratios=[1, 2])[:, 0]
     _curves(top.subplots(1, 4))
-    grid = bottom.subplots(3, len(_CHANGES))
-    p = {f"p_{name}": value for name, value in _P.items()}
-    looks = [{f"q_{name}": value for name, value in (_P | c).items()} for c in _CHANGES.values()]
-    for axes, (name, change) in zip(grid[0], _CHANGES.items(), strict=True):
-        draw_image(axes, surroundings(**(_P | change)), vmin=-1, vmax=1)
+    grid = bottom.subplots(3, len(CHANGES))
+    p = {f"p_{name}": value for name, value in LOOK.items()}
+    looks = [{f"q_{name}": value for name, value in (LOOK | c).items()} for c in CHANGES.values()]
+    for axes, (name, change) in zip(grid[0], CHANGES.items(), strict=True):
+        draw_image(axes, surroundings(**(LOOK | change)), vmin=-1, vmax=1)
         axes.set_title(name, fontsize="medium")
     rows = ((None, "similarity to p,\nraw"), ("extended", "similarity to p,\nwhitened"))
     for line, (whitening, title) in zip(grid[1:], rows, strict=True):

@@ -48,10 +48,9 @@ _METHODS = {"pca": "PCA", "lw": "whitened (LW)"}
 
 #: Descriptors with whitenings, by the names of the bundled ones that they stand for.
 Whitenings = dict[str, MKD]
-#: Of a grid of maps: a row's label, pixel, and settings of the maps; a column's label, kernels
-#: and whitening.
-Row = tuple[str, tuple[float, float], dict[str, Any]]
-Column = tuple[str, str, MKD | None]
+#: Of a grid of maps, a row or a column: its label, and what its maps have in common, as
+#: :func:`~mkdesc.visual.patchmaps.patch_map` takes it.
+Line = tuple[str, dict[str, Any]]
 
 
 def choose_whitenings(given: Iterable[str | os.PathLike[str]] = ()) -> Whitenings:
@@ -134,41 +133,51 @@ def kernels_figure() -> Figure:
     return figure
 
 
-def _map_grid(rows: Sequence[Row], columns: Sequence[Column]) -> Figure:
-    """Maps by pixels in rows and kernels in columns, each with its own scale."""
-    figure = new_figure(2.05 * len(columns) + 0.4, 1.7 * len(rows) + 0.5)
+def _map_grid(rows: Sequence[Line], columns: Sequence[Line]) -> Figure:
+    """Maps, each of what its row and its column say, and with its own scale."""
+    figure = new_figure(2.05 * len(columns) + 0.4, 1.7 * len(rows) + 0.7)
     grid = figure.subplots(len(rows), len(columns), squeeze=False)
-    for line, (name, pixel, settings) in zip(grid, rows, strict=True):
-        for axes, (_, kernels, mkd) in zip(line, columns, strict=True):
-            drawn = draw_map(axes, patch_map(pixel, kernels, whitening=mkd, **settings), pixel)
-            add_scale(figure, drawn, axes, aspect=15, pad=0.03)
-        line[0].set_ylabel(name, fontsize="medium")
-    for axes, (label, _, _) in zip(grid[0], columns, strict=True):
+    for line, (_, shared) in zip(grid, rows, strict=True):
+        for axes, (_, own) in zip(line, columns, strict=True):
+            settings = shared | own
+            drawn = draw_map(axes, patch_map(**settings), settings["pixel"])
+            add_scale(figure, drawn, axes, cax=axes.inset_axes((1.03, 0, 0.07, 1)))
+    for axes, (label, _) in zip(grid[:, 0], rows, strict=True):
+        axes.set_ylabel(label, fontsize="medium")
+    for axes, (label, _) in zip(grid[0], columns, strict=True):
         axes.set_title(label, fontsize="medium")
+    figure.supxlabel(
+        "colour: how similar to p (the cross) a pixel q at that place is; white: zero",
+        fontsize="small",
+    )
     return figure
 
 
 def parametrizations_figure() -> Figure:
     """Figure 2: four parametrizations, with equal gradients and with gradients turned."""
-    columns: list[Column] = [
-        ("polar, absolute angle\n" r"$k_\phi k_\rho k_\theta$", "polar-absolute", None),
-        (_POLAR.replace("polar", "polar, relative angle"), "polar", None),
-        (_CARTESIAN.replace("cartesian", "cartesian, absolute angle"), "cartesian", None),
-        (
-            "cartesian, relative angle\n" r"$k_x k_y k_{\tilde\theta}$",
-            "cartesian-relative",
-            None,
-        ),
-    ]
-    return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name in TURNS], columns)
+    kernels = {
+        "polar-absolute": "polar, absolute angle\n" r"$k_\phi k_\rho k_\theta$",
+        "polar": _POLAR.replace("polar", "polar, relative angle"),
+        "cartesian": _CARTESIAN.replace("cartesian", "cartesian, absolute angle"),
+        "cartesian-relative": "cartesian, relative angle\n" r"$k_x k_y k_{\tilde\theta}$",
+    }
+    return _map_grid(
+        _turns(), [(label, {"parametrization": name}) for name, label in kernels.items()]
+    )
+
+
+def _turns() -> list[Line]:
+    return [(label, {"pixel": PIXEL, "q_theta": turn}) for turn, label in TURNS]
 
 
 def whitening_figure(whitenings: Whitenings) -> Figure:
     """Figure 3: the polar kernel as it is, after PCA, and after learned whitening."""
-    columns: list[Column] = [("polar,\nraw", "polar", None)]
+    polar = {"parametrization": "polar"}
+    columns: list[Line] = [("polar,\nraw", polar)]
     for name in ("polar-pca", "polar-lw"):
-        columns.append((f"polar,\n{_label(whitenings[name])}", "polar", whitenings[name]))
-    return _map_grid([(name, PIXEL, {"q_theta": turn}) for turn, name in TURNS], columns)
+        mkd = whitenings[name]
+        columns.append((f"polar,\n{_label(mkd)}", polar | {"whitening": mkd}))
+    return _map_grid(_turns(), columns)
 
 
 def combination_figure(whitenings: Whitenings) -> Figure:
@@ -178,13 +187,13 @@ def combination_figure(whitenings: Whitenings) -> Figure:
         (_CARTESIAN, "cartesian", "cartesian-lw"),
         (_BOTH, "polar+cartesian", "polar-cartesian-lw"),
     ]
-    columns: list[Column] = [(f"{label}\nraw", name, None) for label, name, _ in kernels]
-    columns += [
-        (f"{label}\n{_label(whitenings[role])}", name, whitenings[role])
-        for label, name, role in kernels
-    ]
-    rows: list[Row] = [
-        (f"pixel p at row {row},\ncolumn {column}", (row, column), {}) for row, column in PIXELS
+    rows: list[Line] = [(f"{label}\nraw", {"parametrization": name}) for label, name, _ in kernels]
+    for label, name, role in kernels:
+        mkd = whitenings[role]
+        rows.append((f"{label}\n{_label(mkd)}", {"parametrization": name, "whitening": mkd}))
+    columns: list[Line] = [
+        (f"pixel p at row {row},\ncolumn {column}", {"pixel": (row, column)})
+        for row, column in PIXELS
     ]
     return _map_grid(rows, columns)
 
