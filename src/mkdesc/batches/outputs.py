@@ -68,7 +68,7 @@ class Output(ABC):
 
     @property
     def manifest(self) -> str:
-        """Where it is said what the parts are of: beside them, as readers expect nothing else."""
+        """Where it is said what the parts are of: beside them, where no reader trips over it."""
         return f"{self.place}.mkdesc.json"
 
     @abstractmethod
@@ -97,7 +97,7 @@ class Output(ABC):
         """
         text = self._text(made_of, complete=False)
         found = read_place(self.manifest)
-        if names_in(self.folder):
+        if names_in(self.folder) - {Path(self.manifest).name}:
             if found is None:
                 raise ValueError(f"{self.folder}: has files of others; choose another place")
             if _without_state(found) != _without_state(text):
@@ -118,9 +118,9 @@ class Output(ABC):
 
     def discard(self) -> None:
         """Remove what was begun."""
-        if names_in(self.folder):
-            remove_place(self.folder)
-        remove_place(self.manifest)
+        for place in (self.folder, self.manifest):
+            if exists(place):
+                remove_place(place)
 
     def _text(self, made_of: dict[str, Any], complete: bool) -> bytes:
         about = {
@@ -150,6 +150,11 @@ class Npy(Output):
     def folder(self) -> str:
         """``<place>.parts``."""
         return f"{self.place}.parts"
+
+    @property
+    def manifest(self) -> str:
+        """Among the parts, with which it goes."""
+        return inside(self.folder, "mkdesc.json")
 
     def begin(self) -> None:
         """Nothing to make."""
