@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.compiling import array_type, compile_loop, once
-from mkdesc._support.files import atomic_folder
+from mkdesc._support.files import atomic_folder, read_json
+from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
 
 __all__ = ["SHARD", "Shard", "Stamp", "write_shard", "write_shards"]
@@ -47,9 +48,9 @@ class Shard:
     def stamps(self) -> dict[str, Stamp]:
         """The images by name, in their order, and the files they were made of."""
         try:
-            found = json.loads((self.folder / IMAGES).read_text(encoding="utf-8"))
+            found = read_json(self.folder / IMAGES)
             return {str(name): (int(size), int(changed)) for name, size, changed in found}
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, OverflowError):
             raise self._damaged(IMAGES) from None
 
     @cached_property
@@ -79,8 +80,8 @@ class Shard:
 
     def _mapped(self, name: str) -> NDArray[Any]:
         try:
-            return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            return map_array(self.folder / name)
+        except BROKEN:
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> ValueError:
