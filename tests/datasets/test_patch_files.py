@@ -135,6 +135,18 @@ def test_rows_of_other_lengths_are_refused_by_name(tmp_path):
         read(tmp_path / "odd.parquet")
 
 
+def test_parquet_files_that_claim_more_rows_than_they_have(tmp_path, patches):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    column = pa.array([patch.tobytes() for patch in patches])
+    parquet.write_table(pa.table({"patch": column}), tmp_path / "less.parquet")
+    good = (tmp_path / "less.parquet").read_bytes()
+    position = good.rindex(b"\x16\x0e")  # 7 rows of the group, in Thrift's compact form
+    (tmp_path / "less.parquet").write_bytes(good[: position + 1] + b"\x00" + good[position + 2 :])
+    with pytest.raises(ValueError, match=r"less\.parquet: "):
+        read(tmp_path / "less.parquet")
+
+
 def test_bad_images_are_refused_by_name(tmp_path, patches):
     (tmp_path / "empty.png").write_bytes(b"")
     (tmp_path / "text.png").write_text("not an image")

@@ -198,6 +198,16 @@ def _all_the_same(file):
     np.save(file, np.zeros_like(np.load(file)))
 
 
+def _another_name(name):
+    """A list of images with a name that the folder of an image cannot give it."""
+
+    def write(file):
+        (_, *stamp), *others = json.loads(file.read_text())
+        file.write_text(json.dumps([[name, *stamp], *others]))
+
+    return write
+
+
 def _unclosed(file):
     """A header that numpy cannot parse, which is neither a ValueError nor an EOFError."""
     file.write_bytes(file.read_bytes().replace(b"}", b" ", 1))
@@ -209,6 +219,9 @@ def _unclosed(file):
         ("codes.npy", _unclosed),
         ("images.json", lambda file: file.write_text("[" * 100_000)),
         ("images.json", lambda file: file.write_text('[["a.png", 1e999, 2]]')),
+        ("images.json", _another_name(f"{'x' * 5000}.png")),
+        ("images.json", _another_name("../../precious")),
+        ("images.json", _another_name("/precious")),
         *((name, _cut) for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
         *((name, lambda file: file.unlink()) for name in ("images.json", "codes.npy")),
         ("rows.npy", _rows_of_others),
@@ -269,11 +282,21 @@ def test_a_manifest_that_is_nested_deeply_is_refused(index):
         mkdesc.Index(index.path)
 
 
-def test_settings_of_a_manifest_are_named(index):
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("detector", "sifter", "detector: expected one of .*'sifter'"),
+        ("model", "defauld", "no model 'defauld'"),
+        ("model", "x" * 5000, ""),
+    ],
+)
+def test_settings_of_a_manifest_are_named(index, key, value, message):
     manifest = index.path / "index.json"
-    manifest.write_text(manifest.read_text().replace('"sift"', '"sifter"'))
-    with pytest.raises(ValueError, match=r"index\.json: detector: expected one of .*'sifter'"):
+    found = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**found, "settings": {**found["settings"], key: value}}))
+    with pytest.raises(ValueError, match=rf"index\.json: {message}") as caught:
         mkdesc.Index(index.path)
+    assert len(str(caught.value)) < 800
 
 
 def test_shards_with_headers_of_python_2(index):

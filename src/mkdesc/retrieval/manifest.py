@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.npy import BROKEN, array_of
+from mkdesc._support.text import shorten
 from mkdesc.features.folder import Settings, check_settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.shards import Shard
@@ -86,8 +87,8 @@ class Manifest:
             made_of = settings.to_json()
         except TypeError:
             raise _damaged(folder / INDEX) from None
-        except ValueError as error:
-            raise ValueError(f"{folder / INDEX}: {error}") from None
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{folder / INDEX}: {shorten(str(error), 500)}") from None
         check_settings(folder, json.dumps(self.made_of), made_of)
         return settings
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ Stamp = tuple[int, int]
 SHARD = 4096
 #: Names in the folder of a shard.
 IMAGES, STARTS, ROWS, CODES = "images.json", "starts.npy", "rows.npy", "codes.npy"
+#: Characters of the name of an image, at most: of a path on Linux.
+LONGEST = 4096
 #: What a number of an image within its shard is stored in.
 NUMBER = np.uint16
 
@@ -49,7 +51,10 @@ class Shard:
         """The images by name, in their order, and the files they were made of."""
         try:
             found = read_json(self.folder / IMAGES)
-            return {str(name): (int(size), int(changed)) for name, size, changed in found}
+            stamps = {str(name): (int(size), int(changed)) for name, size, changed in found}
+            if not all(map(_is_inside, stamps)):  # features are removed by such names
+                raise ValueError
+            return stamps
         except (OSError, ValueError, TypeError, OverflowError):
             raise self._damaged(IMAGES) from None
 
@@ -118,6 +123,12 @@ class Shard:
         _compiled()(query.words, query.codes, *own, worth(dims), scores)
         scores /= np.sqrt(np.maximum(1, self.sizes * np.float32(len(query.words))))
         return scores
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name is one of a file below a folder."""
+    path = PurePath(name)
+    return len(name) < LONGEST and not path.is_absolute() and ".." not in path.parts
 
 
 def write_shards(
