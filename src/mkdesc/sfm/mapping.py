@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +16,13 @@ from mkdesc._support.files import atomic_folder
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.centres import refine_centres
+from mkdesc.sfm.log import colmap_log
 from mkdesc.sfm.places import certain_pairs, places_among
 
 if TYPE_CHECKING:
     import pycolmap
 
-__all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
+__all__ = ["SPARSE", "map_images", "verify_here", "verify_pairs", "why_no_model"]
 
 #: Where models are, in the folder of a reconstruction.
 SPARSE = "sparse"
@@ -28,14 +33,40 @@ TRIES, SMALL = 4, 30
 
 
 def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
-    """Let COLMAP find which matches of a database agree on one geometry."""
-    pycolmap = pycolmap_module()
+    """Let COLMAP find which matches of a database agree on one geometry.
+
+    Where its threads find no room on the disk it ends the process, so it has one of its own; a
+    RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
+    """
     tell("verifying", 0, 0)
+    code = "from mkdesc.sfm.mapping import verify_here; verify_here()"
+    done = subprocess.run(  # -P: nothing is imported from where the photographs are
+        [sys.executable, "-P", "-c", code, str(base), str(seed or 0)],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        reasons = [line for line in done.stderr.splitlines() if "rror" in line]
+        raise RuntimeError(reasons[0] if reasons else f"COLMAP ended with {done.returncode}")
+    tell("verifying", 1, 1)
+
+
+def verify_here() -> None:
+    """Do it in this process: the child's part."""
+    base, seed = Path(sys.argv[1]), int(sys.argv[2])
+    pycolmap = pycolmap_module()
+    _end_with_parent()
     options = pycolmap.TwoViewGeometryOptions()
     options.min_num_inliers = LEAST
-    options.ransac.random_seed = seed or 0
-    pycolmap.geometric_verification(base, two_view_geometry_options=options)
-    tell("verifying", 1, 1)
+    options.ransac.random_seed = seed
+    with colmap_log(base.parent):
+        pycolmap.geometric_verification(base, two_view_geometry_options=options)
+
+
+def _end_with_parent() -> None:
+    """Have this process killed when the one that started it is gone, where that can be said."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def map_images(

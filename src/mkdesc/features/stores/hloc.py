@@ -57,7 +57,7 @@ def stored_names(path: Path, settings: str) -> set[str]:
     seconds = SECONDS + path.stat().st_size / BYTES_PER_SECOND
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code, str(path), str(seconds)],
+            [sys.executable, "-P", "-c", code, str(path), str(seconds)],  # not from this folder
             capture_output=True,
             timeout=30 + 10 * seconds,  # the child counts its own: this one may have to wait
         )
