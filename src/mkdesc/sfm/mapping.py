@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkdesc._support.apart import run_apart
 from mkdesc._support.files import atomic_folder
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
@@ -22,7 +19,7 @@ from mkdesc.sfm.places import certain_pairs, places_among
 if TYPE_CHECKING:
     import pycolmap
 
-__all__ = ["SPARSE", "map_images", "verify_here", "verify_pairs", "why_no_model"]
+__all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 
 #: Where models are, in the folder of a reconstruction.
 SPARSE = "sparse"
@@ -39,34 +36,17 @@ def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
     RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
     """
     tell("verifying", 0, 0)
-    code = "from mkdesc.sfm.mapping import verify_here; verify_here()"
-    done = subprocess.run(  # -P: nothing is imported from where the photographs are
-        [sys.executable, "-P", "-c", code, str(base), str(seed or 0)],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        reasons = [line for line in done.stderr.splitlines() if "rror" in line]
-        raise RuntimeError(reasons[0] if reasons else f"COLMAP ended with {done.returncode}")
+    run_apart(_verify, str(base), seed or 0)
     tell("verifying", 1, 1)
 
 
-def verify_here() -> None:
-    """Do it in this process: the child's part."""
-    base, seed = Path(sys.argv[1]), int(sys.argv[2])
+def _verify(base: str, seed: int) -> None:
     pycolmap = pycolmap_module()
-    _end_with_parent()
     options = pycolmap.TwoViewGeometryOptions()
     options.min_num_inliers = LEAST
     options.ransac.random_seed = seed
-    with colmap_log(base.parent):
+    with colmap_log(Path(base).parent):
         pycolmap.geometric_verification(base, two_view_geometry_options=options)
-
-
-def _end_with_parent() -> None:
-    """Have this process killed when the one that started it is gone, where that can be said."""
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def map_images(
