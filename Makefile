@@ -40,7 +40,7 @@ bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes 
 fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some half an hour
 	$(BIN)/python tools/fuzz
 
-kill: .venv/installed-test ## commands that are killed and run again: 209 times, some ten minutes
+kill: .venv/installed-test ## commands that are killed and run again: 275 times, some half an hour
 	$(BIN)/python tools/kill
 
 # What needs no PyTorch. Old matplotlib warns with a new pyparsing, old typer with a new click.

@@ -18,8 +18,6 @@ COMMANDS = {
     "describe-parquet": "describe {data}/patches.npy -o out.parquet --resize",
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
-    "learn-parts": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16 "
-    "--cluster local:1",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
     "features": "features {data}/photos -o out --keypoints 50",
     "features-h5": "features {data}/photos -o out.h5 --keypoints 50",

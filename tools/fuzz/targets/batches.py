@@ -78,9 +78,10 @@ BATCHES = (
         "parts",
         _interrupted,
         (
-            *("half/out.npy.parts/_mkdesc.json", "half/out.npy.parts/part-000000.npy"),
-            *("half/out.zarr/_mkdesc.json", "half/out.zarr/zarr.json", "half/out.zarr/c/0/0"),
-            *("half/out.parquet/_mkdesc.json", "half/out.parquet/part-000000.parquet"),
+            *(f"half/{name}.mkdesc.json" for name in _OUTPUTS),
+            *("half/out.npy.parts/part-000000.npy", "half/out.parquet/part-000000.parquet"),
+            *(f"half/out.zarr/{file}" for file in ("zarr.json", "descriptors/zarr.json")),
+            "half/out.zarr/descriptors/c/0/0",
         ),
         _go_on,
         share=0.3,

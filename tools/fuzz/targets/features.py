@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 from targets.target import (
     Target,
@@ -39,10 +43,32 @@ def _read_features(folder: Path) -> None:
     load_features(folder / "out", "a.png")
 
 
+def _forked(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+    """What ``subprocess.run`` does for the reader of HDF5, by a fork: a tenth of the time."""
+    from mkdesc.features.stores.hloc import h5py_module, print_contents
+
+    h5py_module()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.dup2(writing, 1)
+            sys.argv = command[-3:]
+            print_contents()
+            sys.stdout.flush()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        found = answer.read()
+    return subprocess.CompletedProcess(command, os.waitpid(child, 0)[1], found)
+
+
 def _read_hdf5(folder: Path) -> None:
     from mkdesc.features.stores.hloc import stored_names
 
-    stored_names(folder / "out.h5", settings().to_json())
+    with patch("mkdesc.features.stores.hloc.subprocess.run", _forked):
+        stored_names(folder / "out.h5", settings().to_json())
 
 
 def _read_database(folder: Path) -> None:
@@ -84,7 +110,7 @@ FEATURES = (
             name, data, change
         ),
     ),
-    Target("hdf5", _features("out.h5"), ("out.h5",), _read_hdf5, share=0.05),
+    Target("hdf5", _features("out.h5"), ("out.h5",), _read_hdf5),
     Target("databases", _features("out.db"), ("out.db",), _read_database),
     Target("reports", _report, ("report.json",), _read_report),
     Target("pairs", _pairs, ("pairs.txt",), _read_pairs),
