@@ -40,15 +40,15 @@ bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes 
 fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some half an hour
 	$(BIN)/python tools/fuzz
 
-kill: .venv/installed-test ## commands that are killed and run again: 209 times, some ten minutes
+kill: .venv/installed-test ## commands that are killed and run again: 275 times, some half an hour
 	$(BIN)/python tools/kill
 
-# What needs no PyTorch. Old matplotlib warns with a new pyparsing.
+# What needs no PyTorch. Old matplotlib warns with a new pyparsing, old typer with a new click.
 ROOMS := _support datasets explorer/test_server.py features heads images kernels measures models retrieval
 oldest: ## the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable . $$($(PYTHON) tools/oldest.py) \
-		pytest hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2'
+		pytest hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2' 'click<8.3'
 	.venv-oldest/bin/python -m pytest --ignore tests/images/test_cutting_torch.py $(addprefix tests/,$(ROOMS))
 
 audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service on the internet

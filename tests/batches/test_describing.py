@@ -11,6 +11,7 @@ import pytest
 import mkdesc
 from mkdesc._support.cluster import connect
 from mkdesc.batches import describe_file, describing
+from mkdesc.batches.outputs import Npy
 from mkdesc.datasets.patch_files import open_patches
 
 
@@ -162,6 +163,24 @@ def test_only_what_is_missing_is_described(file, patches, suffix, monkeypatch):
     assert told[0] == ("describing", 20, 33)
     assert told[-1] == ("describing", 33, 33)
     np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("harm", [lambda good: good[:60], lambda good: good.replace(b"}", b" ")])
+def test_damaged_parts_are_named(file, harm, monkeypatch):
+    out = file.with_suffix(".out.npy")
+    with monkeypatch.context() as patch:
+        patch.setattr(Npy, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            describe_file(file, out)
+    part = out.with_suffix(".npy.parts") / "part-000001.npy"
+    part.write_bytes(harm(part.read_bytes()))
+    with pytest.raises(ValueError, match=r"\.parts/part-000001\.npy: damaged; remove it"):
+        describe_file(file, out)
+    assert not out.exists()
 
 
 def test_parts_of_other_settings_are_not_mixed(file, monkeypatch):

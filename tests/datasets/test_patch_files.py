@@ -114,6 +114,39 @@ def test_bad_npz_files_are_refused_by_name(tmp_path, patches):
             read(tmp_path / f"{name}.npz")
 
 
+def test_damaged_zarr_chunks_are_refused_by_name(tmp_path, patches):
+    zarr = pytest.importorskip("zarr")
+    for name, compressors in (("plain", None), ("small", "auto")):
+        store = tmp_path / f"{name}.zarr"
+        zarr.create_array(store=store, data=patches, compressors=compressors)
+        (chunk,) = (store / "c").rglob("0/0/0")
+        chunk.write_bytes(chunk.read_bytes()[:50])
+        with pytest.raises(ValueError, match=rf"{name}\.zarr: ") as caught:
+            read(store)
+        assert "\n" not in str(caught.value)
+
+
+def test_rows_of_other_lengths_are_refused_by_name(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    column = pa.array([[1.0] * 256, [1.0] * 255])
+    parquet.write_table(pa.table({"patch": column}), tmp_path / "odd.parquet")
+    with pytest.raises(ValueError, match=r"odd\.parquet: patch: expected 256 numbers"):
+        read(tmp_path / "odd.parquet")
+
+
+def test_parquet_files_that_claim_more_rows_than_they_have(tmp_path, patches):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    column = pa.array([patch.tobytes() for patch in patches])
+    parquet.write_table(pa.table({"patch": column}), tmp_path / "less.parquet")
+    good = (tmp_path / "less.parquet").read_bytes()
+    position = good.rindex(b"\x16\x0e")  # 7 rows of the group, in Thrift's compact form
+    (tmp_path / "less.parquet").write_bytes(good[: position + 1] + b"\x00" + good[position + 2 :])
+    with pytest.raises(ValueError, match=r"less\.parquet: "):
+        read(tmp_path / "less.parquet")
+
+
 def test_bad_images_are_refused_by_name(tmp_path, patches):
     (tmp_path / "empty.png").write_bytes(b"")
     (tmp_path / "text.png").write_text("not an image")

@@ -169,7 +169,7 @@ def test_damaged_stores_are_made_again(photos, output, kind):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 @pytest.mark.parametrize("room", [3_000, 12_000])
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # h5py's, too late
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # old numpy's
 def test_no_room_on_the_disk(photos, output, room):
     import resource
 

@@ -259,7 +259,11 @@ def test_files_that_cannot_be(results, tmp_path, name, error, message):
     [
         ({"geometry": "flat"}, "geometry: expected one of auto"),
         ({"threshold": 0}, "threshold: expected"),
+        ({"threshold": "3"}, "threshold: expected .*, got '3'"),
+        ({"threshold": None}, "threshold: expected .*, got None"),
         ({"ratio": 3}, "ratio: expected"),
+        ({"ratio": "x"}, "ratio: expected .*, got 'x'"),
+        ({"ratio": True}, "ratio: expected .*, got True"),
         ({"geometry": "essential"}, "focal_lengths: expected"),
         ({"focal_lengths": (0, 100)}, "focal_lengths: expected"),
         ({"focal_lengths": (1, 2, 3)}, "focal_lengths: expected"),

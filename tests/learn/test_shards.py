@@ -7,9 +7,11 @@ from itertools import pairwise
 import cv2
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
-from mkdesc import MKD
+from mkdesc import MKD, Statistics
 from mkdesc._support.cluster import connect
+from mkdesc._support.files import read_safetensors
 from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.heads.whitening import Whitening
@@ -25,7 +27,7 @@ from mkdesc.learn import (
 )
 from mkdesc.learn.photos import Recipe
 from mkdesc.learn.rows import pairs_among, whole_points
-from mkdesc.learn.shards import held_out
+from mkdesc.learn.shards import Part, held_out
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,59 @@ def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
         learn_shards(cut(5), mkd, Whitening("gda", 16), workers=processes, parts=folder)
     with pytest.raises(ValueError, match="parts: expected a folder"):
         learn_shards(cut(5), mkd, whitening, workers=processes)
+
+
+@pytest.fixture
+def part(tmp_path, rng):
+    """A file of what is kept of a shard."""
+    raw, labels = rng.normal(size=(20, 5)).astype(np.float32), np.repeat(np.arange(10), 2)
+    file = tmp_path / "part.safetensors"
+    Part(20, 10, Statistics(5).update(raw, labels), raw[:4], labels[:4], ("too small",)).save(file)
+    return file
+
+
+def test_parts_come_back(part, rng):
+    found = Part.load(part, None)
+    assert (found.patches, found.points, found.statistics.n) == (20, 10, 20)
+    assert found.skipped == ("too small",)
+    np.testing.assert_array_equal(found.labels, [0, 0, 1, 1])
+    assert [file.name for file in part.parent.iterdir()] == ["part.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mean", np.zeros((5, 2))),
+        ("scatter", np.zeros((5, 4))),
+        ("differences", np.full((5, 5), np.nan)),
+        ("raw", np.zeros((4, 6), np.float32)),
+        ("raw", np.zeros((3, 5), np.float32)),
+        ("raw", np.zeros((4, 5), np.int64)),
+        ("labels", np.zeros((4, 1), np.int64)),
+        ("labels", np.zeros(4)),
+        ("counts", np.array([-1, 3])),
+        ("seen", np.array([1, 2, 3])),
+    ],
+)
+def test_damaged_parts_are_named(part, name, value):
+    tensors, metadata = read_safetensors(part)
+    save_file({**tensors, name: value}, part, metadata)
+    with pytest.raises(ValueError, match=r"part\.safetensors: damaged; remove it"):
+        Part.load(part, None)
+
+
+@pytest.mark.parametrize("skipped", ["[" * 100_000, "3", "[3]", '"text"', "no JSON"])
+def test_damaged_notes_of_parts_are_named(part, skipped):
+    tensors, _ = read_safetensors(part)
+    save_file(tensors, part, {"skipped": skipped})
+    with pytest.raises(ValueError, match=r"part\.safetensors: damaged; remove it"):
+        Part.load(part, None)
+
+
+def test_parts_of_something_that_is_no_text(mkd, tmp_path):
+    (tmp_path / "_parts.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="has parts of other data or settings"):
+        learn_shards(cut(2), mkd, parts=tmp_path)
 
 
 def test_millions_of_patches_leave_a_sample_for_the_score(mkd):

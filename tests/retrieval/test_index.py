@@ -198,9 +198,30 @@ def _all_the_same(file):
     np.save(file, np.zeros_like(np.load(file)))
 
 
+def _another_name(name):
+    """A list of images with a name that the folder of an image cannot give it."""
+
+    def write(file):
+        (_, *stamp), *others = json.loads(file.read_text())
+        file.write_text(json.dumps([[name, *stamp], *others]))
+
+    return write
+
+
+def _unclosed(file):
+    """A header that numpy cannot parse, which is neither a ValueError nor an EOFError."""
+    file.write_bytes(file.read_bytes().replace(b"}", b" ", 1))
+
+
 @pytest.mark.parametrize(
     ("name", "harm"),
     [
+        ("codes.npy", _unclosed),
+        ("images.json", lambda file: file.write_text("[" * 100_000)),
+        ("images.json", lambda file: file.write_text('[["a.png", 1e999, 2]]')),
+        ("images.json", _another_name(f"{'x' * 5000}.png")),
+        ("images.json", _another_name("../../precious")),
+        ("images.json", _another_name("/precious")),
         *((name, _cut) for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
         *((name, lambda file: file.unlink()) for name in ("images.json", "codes.npy")),
         ("rows.npy", _rows_of_others),
@@ -219,10 +240,15 @@ def test_damage_is_named_and_mended(index, places, name, harm):
     assert {file: file.stat().st_mtime_ns for file in described} == described
 
 
-def test_lost_words_and_features_are_made_again(index, places):
+def _not_numbers(file):
+    np.save(file, np.full_like(np.load(file), np.nan))
+
+
+@pytest.mark.parametrize("harm", [_cut, _unclosed, _not_numbers])
+def test_lost_words_and_features_are_made_again(index, places, harm):
     before = groups(index)
     (words,) = index.path.glob("words-*")
-    words.write_bytes(words.read_bytes()[:50])
+    harm(words)
     with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; mkdesc index"):
         mkdesc.Index(index.path)
     mkdesc.Index.update(places, index.path)
@@ -248,6 +274,39 @@ def test_a_manifest_of_something_else_is_refused(index, key, value):
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), key: value}))
     with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
         mkdesc.Index(index.path)
+
+
+def test_a_manifest_that_is_nested_deeply_is_refused(index):
+    (index.path / "index.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
+        mkdesc.Index(index.path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("detector", "sifter", "detector: expected one of .*'sifter'"),
+        ("model", "defauld", "no model 'defauld'"),
+        ("model", "x" * 5000, ""),
+    ],
+)
+def test_settings_of_a_manifest_are_named(index, key, value, message):
+    manifest = index.path / "index.json"
+    found = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**found, "settings": {**found["settings"], key: value}}))
+    with pytest.raises(ValueError, match=rf"index\.json: {message}") as caught:
+        mkdesc.Index(index.path)
+    assert len(str(caught.value)) < 800
+
+
+def test_shards_with_headers_of_python_2(index):
+    """Numpy warns of them, which is an error here."""
+    (shard,) = index.signatures.shards
+    file, codes = shard.folder / "codes.npy", np.array(shard.codes)
+    shape = str(codes.shape).encode()
+    longer = file.read_bytes().replace(shape, shape.replace(b",", b"L,"))
+    file.write_bytes(longer.replace(b" \n", b"\n", 1))
+    np.testing.assert_array_equal(mkdesc.Index(index.path).signatures.shards[0].codes, codes)
 
 
 def test_what_cannot_be_looked_up(index, places):

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 import pytest
 
+from mkdesc._support.files import own_folder
 from mkdesc.features.folder import Settings
 from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
@@ -96,6 +97,8 @@ def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_p
         report = map_database(matched.database, images, again, how)
         assert report.points == first.points
         assert digest(again) == digest(tmp_path / "first")
+    pages = [(tmp_path / name / "report.html").read_bytes() for name in ("again0", "again1")]
+    assert pages[0] == pages[1]
     # Without verified matches, matches are verified first.
     with closing(sqlite3.connect(matched.database)) as base:
         base.execute("DELETE FROM two_view_geometries")
@@ -252,6 +255,39 @@ def test_what_is_wrong_is_said_before_the_work(noise, tmp_path, wrong, message):
     with pytest.raises(ValueError, match=message):
         reconstruct(noise, tmp_path / "out", Mapping(HOW.settings, **wrong))
     assert not (tmp_path / "out").exists()
+
+
+def test_two_at_once_are_refused(noise, tmp_path):
+    with (
+        own_folder(tmp_path / "out"),
+        pytest.raises(ValueError, match="out: another process is writing here"),
+    ):
+        match_images(noise, tmp_path / "out", HOW)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+@pytest.mark.parametrize("table", ["matches", "two_view_geometries"])
+def test_no_room_on_the_disk(images, tmp_path, table):
+    """COLMAP raises an error where it writes matches, and ends its process where it verifies."""
+    import resource
+
+    out = tmp_path / "out"
+    base = match_images(images, out, HOW).database
+    with closing(sqlite3.connect(base)) as file:
+        file.execute("PRAGMA journal_mode=DELETE")
+        file.execute("DELETE FROM two_view_geometries")
+        file.execute(f"DELETE FROM {table}")
+        file.commit()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"database\.db: cannot be written, is there room"):
+            match_images(images, out, HOW)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    match_images(images, out, HOW)
+    with closing(sqlite3.connect(base)) as file:
+        assert file.execute("SELECT COUNT(*) FROM two_view_geometries").fetchone() == (15,)
 
 
 def test_pairs_are_read_before_the_work(noise, tmp_path):

@@ -12,7 +12,10 @@ __all__ = ["COMMANDS", "earlier", "make_inputs"]
 
 #: Commands by name, run in an empty folder. ``{data}`` is the folder of inputs.
 COMMANDS = {
+    "demo": "demo photos",
     "describe": "describe {data}/patches.npy -o out.npy --resize",
+    "describe-zarr": "describe {data}/patches.npy -o out.zarr --resize",
+    "describe-parquet": "describe {data}/patches.npy -o out.parquet --resize",
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
@@ -24,16 +27,20 @@ COMMANDS = {
     "groups": "groups {data}/index -o places --least 1",
     "pairs": "pairs {data}/photos -o pairs.txt --index index",
     "sfm": "sfm {data}/photos -o model --stop-after matches --keypoints 200",
+    "sfm-whole": "sfm {data}/demo/views -o model --keypoints 1000 --seed 1",
     "make-hpatches": "make-hpatches {data}/graf {data}/wall -o strips --max-patches 20",
     "export-csv": "export hpatches-csv {data}/strips -o csv",
     "evaluate": "evaluate hpatches {data}/strips -o run -d mkd-raw,default --tasks matching",
+    "evaluate-pairs": "evaluate phototourism {data}/subsets -o run -d mkd-raw,default",
     "compare": "compare {data}/run1 {data}/run2 -o both",
     "inspect": "inspect {data}/patch-a.png {data}/patch-b.png -o i.png",
+    "export-onnx": "export onnx compact -o m.onnx",
     "export-page": "explore --export page.html",
     "figures": "figures -o figures --formats png",
 }
 #: Inputs that commands make, in the order in which they are needed.
 _EARLIER = {
+    "demo": COMMANDS["demo"].replace("photos", "{data}/demo"),
     "index": COMMANDS["index"].replace("-o ", "-o {data}/"),
     "strips": COMMANDS["make-hpatches"].replace("-o ", "-o {data}/"),
     "run1": COMMANDS["evaluate"].replace("-o run", "-o {data}/run1"),
@@ -62,7 +69,7 @@ def _noise(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint8
 
 
 def make_inputs(data: Path) -> None:
-    """Photographs, patches with labels, and two sequences."""
+    """Photographs, patches with labels, two sequences and two subsets."""
     import cv2
 
     rng = np.random.default_rng(0)
@@ -82,3 +89,16 @@ def make_inputs(data: Path) -> None:
         for k in range(1, 7):
             cv2.imwrite(str(data / name / f"{k}.png"), view)
             np.savetxt(data / name / f"H_1_{k}", np.eye(3))
+    for name in ("castle", "door"):
+        _write_subset(data / "subsets" / name, rng)
+
+
+def _write_subset(folder: Path, rng: np.random.Generator) -> None:
+    """A subset in the Phototourism layout: 60 points, two patches of each."""
+    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+
+    folder.parent.mkdir(exist_ok=True)
+    labels = np.repeat(np.arange(60), 2)
+    noisy = np.repeat(rng.random((60, 64, 64)), 2, axis=0) + rng.normal(0, 0.05, (120, 64, 64))
+    patches = (255 * np.clip(noisy, 0, 1)).astype(np.uint8)
+    write_subset(folder, patches, labels, pairs={50: draw_pairs(labels, 50)})

@@ -1,19 +1,28 @@
-"""Arrays as they come from files and other machines."""
+"""Arrays and numbers as they come from files, other machines and callers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
+import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["in_native_order"]
+__all__ = ["in_native_order", "is_number"]
 
 
 def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
     """The same numbers with their bytes in the order of this machine; a copy only if needed.
 
-    >>> import numpy as np
     >>> in_native_order(np.ones(2, ">u2")).dtype == np.uint16
     True
     """
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether something is one number, not a text or a truth value.
+
+    >>> is_number(2), is_number(np.float32(0.5)), is_number("2"), is_number(True)
+    (True, True, False, False)
+    """
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

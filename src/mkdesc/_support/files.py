@@ -26,6 +26,7 @@ __all__ = [
     "Damaged",
     "atomic_folder",
     "atomic_path",
+    "only_here",
     "own_folder",
     "read_json",
     "read_safetensors",
@@ -143,6 +144,17 @@ def own_folder(
             folder.rmdir()
         if held is not None:
             os.close(held)
+
+
+@contextmanager
+def only_here(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder to work in as by :func:`own_folder`; ValueError if another process has it."""
+
+    def refuse() -> None:
+        raise ValueError(f"{path}: another process is writing here; try again when it is done")
+
+    with own_folder(path, refuse) as folder:
+        yield folder
 
 
 @contextmanager

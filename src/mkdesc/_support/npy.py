@@ -1,6 +1,7 @@
 """Numpy's files as they may come from anybody: what they claim is checked before it is believed.
 
-Nothing is unpickled, and nothing is mapped: a mapped file that somebody shortens ends the process.
+Nothing is unpickled, and files of others are not mapped: a mapped file that somebody shortens ends
+the process.
 """
 
 from __future__ import annotations
@@ -12,12 +13,21 @@ import warnings
 import zipfile
 import zlib
 from io import BytesIO
-from typing import IO, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BROKEN", "ArrayHeader", "read_archive", "read_array_header", "reason_of"]
+__all__ = [
+    "BROKEN",
+    "ArrayHeader",
+    "array_of",
+    "map_array",
+    "read_archive",
+    "read_array_header",
+    "reason_of",
+]
 
 #: What numpy, zipfile and zlib raise for files that are broken in one way or another.
 BROKEN = (
@@ -71,6 +81,43 @@ def read_array_header(stream: IO[bytes]) -> ArrayHeader:
     return header
 
 
+def array_of(content: bytes) -> NDArray[Any]:
+    """The array in the bytes of a .npy file, which cannot be written to; one of :data:`BROKEN`.
+
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> np.save(file, np.arange(3))
+    >>> array_of(file.getvalue()).tolist()
+    [0, 1, 2]
+    """
+    stream = BytesIO(content)
+    header = read_array_header(stream)
+    _check_length(header, len(content) - stream.tell())
+    return _shaped(np.frombuffer(content, header.dtype, offset=stream.tell()), header)
+
+
+def map_array(path: str | os.PathLike[str]) -> NDArray[Any]:
+    """The array of a .npy file, mapped and not read; one of :data:`BROKEN` if it is damaged.
+
+    For files of our own: whoever shortens one that is mapped ends the process.
+    """
+    with Path(path).open("rb") as file:
+        header = read_array_header(file)
+        begin = file.tell()
+        _check_length(header, file.seek(0, 2) - begin)
+    order: Literal["F", "C"] = "F" if header.fortran else "C"
+    return np.memmap(path, header.dtype, "r", begin, header.shape, order)
+
+
+def _check_length(header: ArrayHeader, left: int) -> None:
+    if header.nbytes != left:
+        raise ValueError(f"{left} bytes for an array of {header.nbytes}")
+
+
+def _shaped(flat: NDArray[Any], header: ArrayHeader) -> NDArray[Any]:
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+
+
 def read_archive(path: str | os.PathLike[str], names: tuple[str, ...]) -> list[NDArray[Any]]:
     """Arrays of a .npz file by their names; one of :data:`BROKEN` if it is damaged.
 
@@ -87,12 +134,9 @@ def read_archive(path: str | os.PathLike[str], names: tuple[str, ...]) -> list[N
             member = archive.getinfo(f"{name}.npy")
             with archive.open(member) as stream:
                 header = read_array_header(stream)
-                left = member.file_size - stream.tell()
-                if header.nbytes != left:
-                    raise ValueError(f"{name}: {left} bytes for an array of {header.nbytes}")
+                _check_length(header, member.file_size - stream.tell())
                 data = stream.read()  # to the end: the checksum is looked at there
-            flat = np.frombuffer(data, header.dtype)
-            array = flat.reshape(header.shape, order="F" if header.fortran else "C")
+            array = _shaped(np.frombuffer(data, header.dtype), header)
             arrays.append(array.copy(order="K"))  # one that can be written to
     return arrays
 

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.places import (
     exists,
     inside,
     is_address,
     names_in,
-    open_place,
     read_place,
     remove_place,
     write_place,
@@ -177,13 +177,20 @@ class Npy(Output):
         with atomic_path(self.place) as partial, partial.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header)
             for part in range(self.parts):
-                first, last = self.bounds(part)
-                with open_place(inside(self.folder, f"part-{part:06d}.npy")) as stream:
-                    rows = np.load(stream, allow_pickle=False)
-                if rows.shape != (last - first, self.width) or rows.dtype != np.float32:
-                    raise ValueError(f"{self.folder}: part {part} is damaged; remove it")
-                file.write(rows.tobytes())
+                file.write(self._rows(part).tobytes())
         self.discard()
+
+    def _rows(self, part: int) -> Vectors:
+        """What :meth:`write` wrote."""
+        first, last = self.bounds(part)
+        place = inside(self.folder, f"part-{part:06d}.npy")
+        try:
+            rows = array_of(read_place(place) or b"")
+        except BROKEN:
+            rows = np.empty(0)
+        if rows.shape != (last - first, self.width) or rows.dtype != np.float32:
+            raise ValueError(f"{place}: damaged; remove it")
+        return rows
 
 
 class Parquet(Output):

@@ -216,18 +216,23 @@ def _open_npz(place: str, name: str) -> PatchSource:
 
 
 def _open_zarr(place: str, name: str) -> PatchSource:
-    return _of_rows(*zarr_rows(place))
+    return _of_rows(name, *zarr_rows(place))
 
 
 def _open_parquet(place: str, name: str) -> PatchSource:
-    return _of_rows(*parquet_rows(place))
+    return _of_rows(name, *parquet_rows(place))
 
 
-def _of_rows(shape: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:
+def _of_rows(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:
     count, size = _shape_of(ArrayHeader(shape, False, dtype))
-    return PatchSource(
-        count, size, dtype, lambda first, last: read(first, last).reshape(-1, size, size)
-    )
+
+    def rows(first: int, last: int) -> Block:
+        try:
+            return read(first, last).reshape(last - first, size, size)
+        except BROKEN as error:
+            raise ValueError(f"{name}: {reason_of(error, name)}") from None
+
+    return PatchSource(count, size, dtype, rows)
 
 
 _ANYWHERE = {".npy": _open_npy, ".zarr": _open_zarr, ".parquet": _open_parquet}

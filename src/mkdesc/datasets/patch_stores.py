@@ -72,6 +72,8 @@ def parquet_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     dtype = (
         np.dtype(np.uint8) if _binary(pa, kind) else np.dtype(kind.value_type.to_pandas_dtype())
     )
+    if rows and not len(head):
+        raise ValueError(f"claims {rows} rows that are not there")
     length = len(head[0].as_py()) if rows else 0
     side = math.isqrt(length)
     if side * side != length:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.npy import BROKEN, read_array_header, reason_of
+from mkdesc._support.npy import BROKEN, map_array, reason_of
 from mkdesc._support.progress import Progress
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
 from mkdesc.evaluation.report.table import short_names
@@ -91,7 +91,7 @@ class DescriptorCache:
         if rows is None:
             what = f"{short_names([descriptor.name])[descriptor.name]}, {part}"
             self._write(file, what, count, blocks())
-            rows = np.load(file, mmap_mode="r", allow_pickle=False)
+            rows = map_array(file)
         if len(rows) != count:
             raise ValueError(
                 f"{file}: {len(rows)} descriptors, but there are {count} patches; the cache is of "
@@ -153,12 +153,9 @@ class DescriptorCache:
 def _mapped(file: Path) -> Vectors | None:
     """The descriptors in a file, which only we write and never change; None if it is damaged."""
     try:
-        with file.open("rb") as stream:
-            header = read_array_header(stream)
-            start = stream.tell()
-        if len(header.shape) != 2 or header.fortran or header.dtype != np.float32:
-            raise ValueError(f"{header.dtype} {header.shape}")
-        rows: Vectors = np.memmap(file, np.float32, "r", start, header.shape)
+        rows: Vectors = map_array(file)
+        if rows.ndim != 2 or not rows.flags.c_contiguous or rows.dtype != np.float32:
+            raise ValueError(f"{rows.dtype} {rows.shape}")
     except BROKEN as error:
         _say_again(ValueError(f"{file}: damaged ({reason_of(error, file)})"))
         return None

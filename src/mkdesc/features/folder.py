@@ -133,7 +133,8 @@ def check_settings(place: Path, found: str, expected: str) -> None:
         raise ValueError(f"{place}: does not say how its features were made") from None
     if differing:
         had = ", ".join(
-            f"{key} {shorten(str(theirs.get(key)))} instead of {ours[key]}" for key in differing
+            f"{key} {shorten(str(theirs.get(key)))} instead of {shorten(str(ours[key]))}"
+            for key in differing
         )
         raise ValueError(f"{place}: has features of other settings ({had}); choose another place")
 

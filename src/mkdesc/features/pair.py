@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.arrays import is_number
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.threads import checked_threads
 from mkdesc.features.agreement import Pair, Request, Search, guide
@@ -203,8 +204,7 @@ def _focals(given: object) -> list[float | None]:
 
 
 def _is_length(value: object) -> bool:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return number and 0 < float(value) < np.inf  # type: ignore[arg-type]
+    return is_number(value) and 0 < value < np.inf
 
 
 def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -231,16 +233,26 @@ class Statistics:
         """Write the sums to a safetensors file."""
         from safetensors.numpy import save
 
-        counts = {"counts": np.array([self.n, self.n_pairs])}
         about = {"schema": _SCHEMA, "power": self.power}
         with atomic_path(path) as partial:
             # Not by save_file, which leaves a temporary file of its own if it is killed.
             partial.write_bytes(
-                save(
-                    counts | {name: getattr(self, name) for name in _SUMS},
-                    {"mkdesc": "statistics", "about": json.dumps(about)},
-                )
+                save(self.to_tensors(), {"mkdesc": "statistics", "about": json.dumps(about)})
             )
+
+    def to_tensors(self) -> dict[str, NDArray[Any]]:
+        """All sums and counts by name, as :meth:`from_tensors` takes them."""
+        counts = {"counts": np.array([self.n, self.n_pairs])}
+        return counts | {name: getattr(self, name) for name in _SUMS}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], power: float | None) -> Statistics:
+        """Statistics of what :meth:`to_tensors` gave; ValueError for anything else."""
+        sums = _checked_sums(tensors, _SUMS)
+        statistics = cls(len(sums[0]), power)
+        statistics.n, statistics.n_pairs = (int(count) for count in tensors["counts"])
+        statistics.mean, statistics.scatter, statistics.differences = sums
+        return statistics
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
@@ -250,29 +262,35 @@ class Statistics:
         names = _OLD_SUMS if old else _SUMS
         if metadata.get("mkdesc") != "statistics" or set(tensors) != {"counts", *names}:
             raise ValueError(f"{path}: not a file of mkdesc statistics")
-        counts = tensors["counts"]
-        if counts.shape != (2,) or counts.dtype.kind not in "iu" or counts.min() < 0:
-            raise ValueError(f"{path}: counts: expected two numbers of descriptors and pairs")
-        first, *squares = (tensors[name] for name in names)
-        if first.ndim != 1:
-            raise ValueError(f"{path}: {names[0]} has the shape {first.shape}")
-        for name in names:
-            expected = first.shape if name == names[0] else first.shape * 2
-            if tensors[name].shape != expected:
-                raise ValueError(f"{path}: {name} has the shape {tensors[name].shape}")
-            if tensors[name].dtype != np.float64 or not np.isfinite(tensors[name]).all():
-                raise ValueError(f"{path}: {name} has NaN, infinity or other than float64")
         try:
-            power = None if old else _power(metadata["about"])
-            statistics = cls(len(first), power)
+            if not old:
+                return cls.from_tensors(tensors, _power(metadata["about"]))
+            total, products, differences = _checked_sums(tensors, names)
+            mean = total / max(1, int(tensors["counts"][0]))
+            scatter = products - np.outer(total, mean)
+            sums = {"mean": mean, "scatter": scatter, "differences": differences}
+            return cls.from_tensors({"counts": tensors["counts"], **sums}, None)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        statistics.n, statistics.n_pairs = (int(count) for count in counts)
-        statistics.mean, (statistics.scatter, statistics.differences) = first, squares
-        if old and statistics.n:
-            statistics.mean = first / statistics.n
-            statistics.scatter = squares[0] - np.outer(first, statistics.mean)
-        return statistics
+
+
+def _checked_sums(
+    tensors: Mapping[str, NDArray[Any]], names: Sequence[str]
+) -> list[NDArray[np.float64]]:
+    """Sums (D,), (D, D), ... by their names, next to counts; ValueError for anything else."""
+    counts = tensors["counts"]
+    if counts.shape != (2,) or counts.dtype.kind not in "iu" or counts.min() < 0:
+        raise ValueError("counts: expected two numbers of descriptors and pairs")
+    first = tensors[names[0]]
+    if first.ndim != 1:
+        raise ValueError(f"{names[0]} has the shape {first.shape}")
+    for name in names:
+        expected = first.shape if name == names[0] else first.shape * 2
+        if tensors[name].shape != expected:
+            raise ValueError(f"{name} has the shape {tensors[name].shape}")
+        if tensors[name].dtype != np.float64 or not np.isfinite(tensors[name]).all():
+            raise ValueError(f"{name} has NaN, infinity or other than float64")
+    return [tensors[name] for name in names]
 
 
 def _power(about: str) -> float | None:

@@ -218,7 +218,7 @@ def _begin(folder: Path, made_of: list[Any]) -> None:
             raise ValueError(f"{folder}: has files of others; choose another place")
         with atomic_path(about) as partial:
             partial.write_text(digest, encoding="utf-8")
-    elif about.read_text(encoding="utf-8") != digest:
+    elif about.read_bytes() != digest.encode():
         raise ValueError(
             f"{folder}: has parts of other data or settings; remove it or choose another place"
         )

@@ -80,36 +80,35 @@ class Part(NamedTuple):
 
     def save(self, path: Path) -> None:
         """Write it, whole or not at all."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
-        sums = self.statistics
+        tensors = {
+            **self.statistics.to_tensors(),
+            "seen": np.array([self.patches, self.points]),
+            "raw": self.raw,
+            "labels": self.labels.astype(np.int64),
+        }
         with atomic_path(path) as partial:
-            save_file(
-                {
-                    "counts": np.array([self.patches, self.points, sums.n, sums.n_pairs]),
-                    "mean": sums.mean,
-                    "scatter": sums.scatter,
-                    "differences": sums.differences,
-                    "raw": self.raw,
-                    "labels": self.labels.astype(np.int64),
-                },
-                partial,
-                {"skipped": json.dumps(self.skipped)},
-            )
+            # Not by save_file, which leaves a temporary file of its own if it is killed.
+            partial.write_bytes(save(tensors, {"skipped": json.dumps(self.skipped)}))
 
     @classmethod
-    def load(cls, path: Path, power: float) -> Part:
+    def load(cls, path: Path, power: float | None) -> Part:
         """Read what :meth:`save` wrote; ValueError if that is damaged."""
         tensors, metadata = read_safetensors(path)
         try:
-            patches, points, n, n_pairs = (int(count) for count in tensors["counts"])
-            statistics = Statistics(len(tensors["mean"]), power)
-            statistics.n, statistics.n_pairs = n, n_pairs
-            for name in ("mean", "scatter", "differences"):
-                setattr(statistics, name, tensors[name])
-            skipped = tuple(json.loads(metadata["skipped"]))
-            return cls(patches, points, statistics, tensors["raw"], tensors["labels"], skipped)
-        except (KeyError, ValueError, TypeError) as error:
+            patches, points = (int(count) for count in tensors["seen"])
+            statistics = Statistics.from_tensors(tensors, power)
+            raw, labels = tensors["raw"], tensors["labels"]
+            if labels.ndim != 1 or labels.dtype != np.int64 or raw.dtype != np.float32:
+                raise ValueError("labels or descriptors of another kind")
+            if raw.shape != (len(labels), statistics.dims) or not np.isfinite(raw).all():
+                raise ValueError(f"descriptors of the shape {raw.shape}, or not finite")
+            skipped = json.loads(metadata["skipped"])
+            if not (isinstance(skipped, list) and all(isinstance(one, str) for one in skipped)):
+                raise ValueError("skipped is not a list of texts")
+            return cls(patches, points, statistics, raw, labels, tuple(skipped))
+        except (KeyError, ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path}: damaged; remove it ({error})") from None
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.arrays import is_number
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
@@ -131,7 +132,7 @@ def check_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
 def check_limits(ratio: float | None, max_distance: float | None = None) -> None:
     """Refuse tests of matches that mean nothing; as for :func:`match_descriptors`."""
     for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
-        if limit is not None and not 0 < limit <= most:
+        if limit is not None and not (is_number(limit) and 0 < limit <= most):
             raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
 
 

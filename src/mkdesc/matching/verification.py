@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.arrays import is_number
 from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms
 from mkdesc.matching.positions import as_positions
@@ -115,9 +116,9 @@ def verify_matches(
     (np.int64(40), [0.5, 0.5, 1.0])
     """
     check_geometry(geometry)
-    if not 0 < threshold < np.inf:
+    if not (is_number(threshold) and 0 < threshold < np.inf):
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
-    if not 0 < confidence < 1:
+    if not (is_number(confidence) and 0 < confidence < 1):
         raise ValueError(f"confidence: expected a number > 0 and < 1, got {confidence!r}")
     whole = isinstance(max_iterations, (int, np.integer)) and not isinstance(max_iterations, bool)
     if not whole or not 1 <= max_iterations <= np.iinfo(np.int32).max:

@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, read_json
+from mkdesc._support.npy import BROKEN, array_of
+from mkdesc._support.text import shorten
 from mkdesc.features.folder import Settings, check_settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.shards import Shard
@@ -82,9 +84,12 @@ class Manifest:
         """How images are described, if the same model is still there."""
         try:
             settings = Settings(**self.settings)
+            made_of = settings.to_json()
         except TypeError:
             raise _damaged(folder / INDEX) from None
-        check_settings(folder, json.dumps(self.made_of), settings.to_json())
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{folder / INDEX}: {shorten(str(error), 500)}") from None
+        check_settings(folder, json.dumps(self.made_of), made_of)
         return settings
 
     def load_signatures(self, folder: Path) -> Signatures:
@@ -98,10 +103,10 @@ class Manifest:
     def load_words(self, folder: Path) -> NDArray[np.float32]:
         """The visual words (K, D)."""
         try:
-            words = np.load(folder / self.words, allow_pickle=False)
-            if words.ndim != 2 or words.dtype != np.float32:
+            words = array_of((folder / self.words).read_bytes())
+            if words.ndim != 2 or words.dtype != np.float32 or not np.isfinite(words).all():
                 raise ValueError
-        except (OSError, ValueError, EOFError):
+        except BROKEN:
             what = f"{folder / self.words}: missing or damaged"
             raise ValueError(f"{what}; mkdesc index mends it") from None
         return words
@@ -113,7 +118,7 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: no index here (mkdesc index IMAGES -o {folder})")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         known = {key.name for key in fields(Manifest)}
         manifest = Manifest(**{key: found[key] for key in known})
     except (ValueError, TypeError, KeyError):

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.compiling import array_type, compile_loop, once
-from mkdesc._support.files import atomic_folder
+from mkdesc._support.files import atomic_folder, read_json
+from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
 
 __all__ = ["SHARD", "Shard", "Stamp", "write_shard", "write_shards"]
@@ -26,6 +27,8 @@ Stamp = tuple[int, int]
 SHARD = 4096
 #: Names in the folder of a shard.
 IMAGES, STARTS, ROWS, CODES = "images.json", "starts.npy", "rows.npy", "codes.npy"
+#: Characters of the name of an image, at most: of a path on Linux.
+LONGEST = 4096
 #: What a number of an image within its shard is stored in.
 NUMBER = np.uint16
 
@@ -47,9 +50,12 @@ class Shard:
     def stamps(self) -> dict[str, Stamp]:
         """The images by name, in their order, and the files they were made of."""
         try:
-            found = json.loads((self.folder / IMAGES).read_text(encoding="utf-8"))
-            return {str(name): (int(size), int(changed)) for name, size, changed in found}
-        except (OSError, ValueError, TypeError):
+            found = read_json(self.folder / IMAGES)
+            stamps = {str(name): (int(size), int(changed)) for name, size, changed in found}
+            if not all(map(_is_inside, stamps)):  # features are removed by such names
+                raise ValueError
+            return stamps
+        except (OSError, ValueError, TypeError, OverflowError):
             raise self._damaged(IMAGES) from None
 
     @cached_property
@@ -79,8 +85,8 @@ class Shard:
 
     def _mapped(self, name: str) -> NDArray[Any]:
         try:
-            return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            return map_array(self.folder / name)
+        except BROKEN:
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> ValueError:
@@ -117,6 +123,12 @@ class Shard:
         _compiled()(query.words, query.codes, *own, worth(dims), scores)
         scores /= np.sqrt(np.maximum(1, self.sizes * np.float32(len(query.words))))
         return scores
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name is one of a file below a folder."""
+    path = PurePath(name)
+    return len(name) < LONGEST and not path.is_absolute() and ".." not in path.parts
 
 
 def write_shards(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc._support.files import atomic_path, own_folder
+from mkdesc._support.files import atomic_path, only_here
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
 from mkdesc.features.folder import (
@@ -74,11 +74,7 @@ def update_index(
     """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
     images = find_images(sources)
     _known(path)  # refuses what is no index, before anything is made
-
-    def refuse() -> None:
-        raise ValueError(f"{path}: another process is writing here; try again when it is done")
-
-    with own_folder(path, refuse):
+    with only_here(path):
         return _updated(images, sources, path, settings, progress or nobody, max_pixels, workers)
 
 

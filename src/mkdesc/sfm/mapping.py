@@ -8,10 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkdesc._support.apart import run_apart
 from mkdesc._support.files import atomic_folder
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.centres import refine_centres
+from mkdesc.sfm.log import colmap_log
 from mkdesc.sfm.places import certain_pairs, places_among
 
 if TYPE_CHECKING:
@@ -28,14 +30,23 @@ TRIES, SMALL = 4, 30
 
 
 def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
-    """Let COLMAP find which matches of a database agree on one geometry."""
-    pycolmap = pycolmap_module()
+    """Let COLMAP find which matches of a database agree on one geometry.
+
+    Where its threads find no room on the disk it ends the process, so it has one of its own; a
+    RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
+    """
     tell("verifying", 0, 0)
+    run_apart(_verify, str(base), seed or 0)
+    tell("verifying", 1, 1)
+
+
+def _verify(base: str, seed: int) -> None:
+    pycolmap = pycolmap_module()
     options = pycolmap.TwoViewGeometryOptions()
     options.min_num_inliers = LEAST
-    options.ransac.random_seed = seed or 0
-    pycolmap.geometric_verification(base, two_view_geometry_options=options)
-    tell("verifying", 1, 1)
+    options.ransac.random_seed = seed
+    with colmap_log(Path(base).parent):
+        pycolmap.geometric_verification(base, two_view_geometry_options=options)
 
 
 def map_images(

@@ -67,7 +67,9 @@ def write_page(path: Path, report: SfmReport, models: Mapping[int, Any], databas
         margin = {"l": 50, "r": 10, "t": 10, "b": 40} if number else dict.fromkeys("lrtb", 0)
         figure.update_layout(height=height, margin=margin, showlegend=False)
         figure.update_layout(template="plotly_white")
-        inner = to_html(figure, full_html=False, include_plotlyjs=number == 0)
+        inner = to_html(
+            figure, full_html=False, include_plotlyjs=number == 0, div_id=f"figure-{number}"
+        )
         parts.append(f"<section><h2>{title}</h2><p>{words}</p>{inner}</section>")
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in report.lines())
     style = (

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, only_here, saying_what_failed
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
 from mkdesc.datasets.colmap import pycolmap_module
@@ -146,14 +147,15 @@ def reconstruct(
     how = how or Mapping()
     tell = progress or nobody
     target = Path(output)
-    before = read_report(target / REPORT)
-    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
-    if before is not None and (target / SPARSE).is_dir():
-        earlier = SfmReport.from_dict(before, matched.made_of)
-        if earlier is not None:
-            return earlier
-    _match(target, wanted, how, tell, workers)
-    return _mapped(matched, Path(images), target, how, tell)
+    with only_here(target):
+        before = read_report(target / REPORT)
+        matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
+        if before is not None and (target / SPARSE).is_dir():
+            earlier = SfmReport.from_dict(before, matched.made_of)
+            if earlier is not None:
+                return earlier
+        _match(target, wanted, how, tell, workers)
+        return _mapped(matched, Path(images), target, how, tell)
 
 
 def match_images(
@@ -169,8 +171,9 @@ def match_images(
     how = how or Mapping()
     tell = progress or nobody
     target = Path(output)
-    matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
-    _match(target, wanted, how, tell, workers)
+    with only_here(target):
+        matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
+        _match(target, wanted, how, tell, workers)
     return matched
 
 
@@ -230,15 +233,19 @@ def _match(
     target: Path, wanted: list[Pair], how: Mapping, tell: Progress, workers: Workers
 ) -> None:
     base = target / DATABASE
-    with colmap_log(target):
-        match_pairs(base, target / FEATURES, wanted, how.ratio, how.max_distance, tell, workers)
+    with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
+        with colmap_log(target):
+            match_pairs(
+                base, target / FEATURES, wanted, how.ratio, how.max_distance, tell, workers
+            )
         verify_pairs(base, how.seed, tell)
         if how.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
-            guide_pairs(base, wanted, kept, how.ratio, tell)
+            with colmap_log(target):
+                guide_pairs(base, wanted, kept, how.ratio, tell)
             verify_pairs(base, how.seed, tell)
-    if how.cameras == "auto":
-        share_cameras(base)
+        if how.cameras == "auto":
+            share_cameras(base)
 
 
 def map_database(
@@ -263,19 +270,25 @@ def map_database(
     progress
         Told of every step and how far it is.
     """
-    how = how or Mapping()
-    tell = progress or nobody
+    target = Path(output)
+    with only_here(target):
+        return _map_database(
+            Path(existing), Path(images), target, how or Mapping(), progress or nobody
+        )
+
+
+def _map_database(
+    existing: Path, images: Path, target: Path, how: Mapping, tell: Progress
+) -> SfmReport:
     pycolmap = pycolmap_module()
     _check_seed(how.seed)
-    target = Path(output)
     read_report(target / REPORT)  # refuses what is not ours
     if (target / SPARSE).exists() and not (target / REPORT).exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
     base = target / DATABASE
-    if not Path(existing).is_file():
-        what = "expected a file" if Path(existing).exists() else "does not exist"
+    if not existing.is_file():
+        what = "expected a file" if existing.exists() else "does not exist"
         raise FileNotFoundError(f"{existing}: {what}")
-    target.mkdir(parents=True, exist_ok=True)
     if not (base.exists() and base.samefile(existing)):
         with atomic_path(base) as partial:
             shutil.copyfile(existing, partial)
@@ -289,11 +302,12 @@ def map_database(
             raise ValueError(f"{existing}: not a COLMAP database ({error})") from None
         if not count[1] and not verified:
             raise ValueError(f"{existing}: no matches in this database")
-        if not verified:
+    if not verified:
+        with saying_what_failed(base, RuntimeError):
             verify_pairs(base, how.seed, tell)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
     matched = Matched(base, count[0], {}, {"database": digest})
-    return _mapped(matched, Path(images), target, how, tell)
+    return _mapped(matched, images, target, how, tell)
 
 
 def _mapped(

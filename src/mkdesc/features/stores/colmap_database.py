@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.apart import run_apart
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
@@ -142,11 +143,11 @@ def add_features(
     with failing, atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
-        reader = pycolmap.ImageReaderOptions(camera_model=camera_model)
-        mode = getattr(pycolmap.CameraMode, CAMERAS[cameras])
+        mode = CAMERAS[cameras]
         if cameras == "auto" and not path.exists() and _one_camera(images, new):
-            mode = pycolmap.CameraMode.SINGLE
-        pycolmap.import_images(partial, images, mode, new, reader)
+            mode = "SINGLE"
+        # Where COLMAP finds no room for these it ends the process.
+        run_apart(_import_images, str(partial), str(images), mode, new, camera_model)
         with pycolmap.Database.open(partial) as base:
             known = {image.name: image for image in base.read_all_images()}
             for name in new:
@@ -170,6 +171,12 @@ def add_features(
             base.execute("DELETE FROM mkdesc")
             base.execute("INSERT INTO mkdesc VALUES (?)", (settings,))
             base.commit()
+
+
+def _import_images(base: str, images: str, mode: str, names: list[str], camera_model: str) -> None:
+    pycolmap = pycolmap_module()
+    reader = pycolmap.ImageReaderOptions(camera_model=camera_model)
+    pycolmap.import_images(base, images, getattr(pycolmap.CameraMode, mode), names, reader)
 
 
 def _one_camera(images: Path, names: Iterable[str]) -> bool:

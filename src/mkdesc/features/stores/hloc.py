@@ -6,6 +6,7 @@ process of their own; checksums, of data and of what describes them, tell whethe
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
@@ -56,7 +57,7 @@ def stored_names(path: Path, settings: str) -> set[str]:
     seconds = SECONDS + path.stat().st_size / BYTES_PER_SECOND
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code, str(path), str(seconds)],
+            [sys.executable, "-P", "-c", code, str(path), str(seconds)],  # not from this folder
             capture_output=True,
             timeout=30 + 10 * seconds,  # the child counts its own: this one may have to wait
         )
@@ -117,10 +118,10 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
         if path.exists():
             shutil.copyfile(path, partial)
         mode = "a" if path.exists() else "w"
-        # Not locked: it is ours alone, and locked already as a file that is being written.
-        with h5py.File(partial, mode, libver="v110", locking=False) as file:
+        with _Disk(partial) as disk, h5py.File(disk, mode, libver="v110") as file:
             file.attrs[_SETTINGS] = settings
             for name in names:
+                disk.check()
                 found = load_features(folder, name)
                 # hloc's pixel centres are at integers, as ours; it adds COLMAP's half itself.
                 arrays = {
@@ -136,3 +137,39 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
                     # Nothing has no checksum.
                     group.create_dataset(key, data=array, fletcher32=array.size > 0)
                 group["keypoints"].attrs["uncertainty"] = 1.0
+        disk.check()
+
+
+class _Disk(io.FileIO):
+    """A file that HDF5's library believes it can write to.
+
+    Where it cannot, versions before 2.0 end the process when they are unloaded; so failures are
+    kept until the file is closed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "r+")
+        self._failed: OSError | None = None
+
+    def check(self) -> None:
+        """RuntimeError if something has failed so far."""
+        if self._failed is not None:
+            raise RuntimeError(self._failed)
+
+    def write(self, data: Any) -> int:
+        """Write all of it."""
+        rest = memoryview(data)
+        try:
+            while len(rest) and self._failed is None:
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self._failed = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the length."""
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self._failed = self._failed or error
+            return size or 0
