@@ -78,8 +78,9 @@ BATCHES = (
         "parts",
         _interrupted,
         (
-            *(f"half/{name}.mkdesc.json" for name in _OUTPUTS),
-            *("half/out.npy.parts/part-000000.npy", "half/out.parquet/part-000000.parquet"),
+            *("half/out.npy.parts/mkdesc.json", "half/out.npy.parts/part-000000.npy"),
+            *("half/out.parquet.mkdesc.json", "half/out.parquet/part-000000.parquet"),
+            "half/out.zarr.mkdesc.json",
             *(f"half/out.zarr/{file}" for file in ("zarr.json", "descriptors/zarr.json")),
             "half/out.zarr/descriptors/c/0/0",
         ),
