@@ -44,9 +44,10 @@ def test_hpatches_export_and_csv_agree(tmp_path, strips):
     rows = (tmp_path / "run" / "table.md").read_text().splitlines()
     first, second = (line for line in rows if "rootsift |" in line and "| 128 |" in line)
     assert first.split("|")[2:] == second.split("|")[2:]
-    again = run("evaluate", "hpatches", strips, "-d", "rootsift", "-o", tmp_path / "run")
+    again = run("evaluate", "hpatches", strips, "--seed", "7", "-d", names, "-o", tmp_path / "run")
     assert again.returncode == 2
-    assert "made with other settings" in again.stderr.splitlines()[-1]
+    expected = "made with other settings (lists: 'seed 42', now 'seed 7'); give another folder"
+    assert expected in again.stderr.splitlines()[-1]
 
 
 def test_phototourism_and_compare(tmp_path, rng):

@@ -45,7 +45,7 @@ Output = Annotated[
         "-o",
         metavar="RUN",
         help="Folder for the configuration, cache, results, table and plots; a second run with "
-        "the same settings continues from the cache.",
+        "the same settings continues from the cache, and adds the descriptors it names.",
     ),
 ]
 

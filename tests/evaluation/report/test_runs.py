@@ -1,9 +1,12 @@
 import dataclasses
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mkdesc.models
 from mkdesc.evaluation.hpatches.benchmark import run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import find_subsets, run_phototourism
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited
@@ -19,6 +22,8 @@ from mkdesc.evaluation.report.published import (
 from mkdesc.evaluation.report.runs import Results, open_run, read_run, save_results
 from mkdesc.evaluation.report.table import Row, Table
 from mkdesc.heads.whitening import Whitening
+
+BUNDLED = Path(mkdesc.models.__file__).parent
 
 
 def means(patches):
@@ -133,7 +138,7 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     cached = {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")}
     assert run_phototourism(subsets_root, [means], output=run) == first
     assert {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")} == cached
-    with pytest.raises(ValueError, match=r"other settings \(descriptors, means: .*nothing\)"):
+    with pytest.raises(ValueError, match=r"has means, which must be given again \(no descriptor"):
         run_phototourism(subsets_root, ["mkd-raw"], output=run)
     with pytest.raises(ValueError, match=r"other settings \(subsets, door"):
         run_phototourism(subsets_root, [means], ["castle", "fox"], output=run)
@@ -141,6 +146,25 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     with pytest.raises(ValueError, match="expected a new folder or one of an earlier run"):
         run_phototourism(subsets_root, [means], output=tmp_path / "full")
+
+
+@pytest.mark.parametrize("benchmark", ["phototourism", "hpatches"])
+def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benchmark):
+    measure, root = {
+        "phototourism": (run_phototourism, subsets_root),
+        "hpatches": (run_hpatches, strips_root),
+    }[benchmark]
+    model = shutil.copy(BUNDLED / "compact.safetensors", tmp_path / "mine.safetensors")
+    measure(root, ["mkd-raw", str(model)], output=tmp_path / "run")
+    cached = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.npy")}
+    together = measure(root, ["mkd-polar-raw"], output=tmp_path / "run")
+    assert together == measure(root, ["mkd-raw", str(model), "mkd-polar-raw"])
+    assert read_run(tmp_path / "run")[1].tables == together.tables
+    assert {file: file.stat().st_mtime_ns for file in cached} == cached
+    # A model that is another one by now is not mixed with what was measured of the first.
+    shutil.copy(BUNDLED / "polar.safetensors", model)
+    with pytest.raises(ValueError, match=r"mine\.safetensors was another file when this run"):
+        measure(root, ["mkd-raw"], output=tmp_path / "run")
 
 
 def test_without_output_nothing_stays(tmp_path):

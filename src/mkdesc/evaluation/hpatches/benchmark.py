@@ -31,7 +31,7 @@ from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
 from mkdesc.evaluation.phototourism.benchmark import subset_fingerprint
 from mkdesc.evaluation.report.published import PAPER_ROWS, TASKS
-from mkdesc.evaluation.report.runs import Results, open_run, save_results
+from mkdesc.evaluation.report.runs import Results, open_run, save_results, with_earlier
 from mkdesc.evaluation.report.table import short_names
 from mkdesc.evaluation.training import (
     learn,
@@ -98,7 +98,7 @@ def run_hpatches(
         A Phototourism subset to learn on instead. For table 4 also a model that was learned on
         it, by the name of a descriptor such as ``mkd-concat-64.safetensors:liberty:lw``.
     output
-        Run folder; None: nothing is written.
+        Run folder; None: nothing is written. The descriptors that it has already stay in it.
     progress
         Called with what is being done, how much of it is done, and how much there is.
     workers
@@ -110,7 +110,7 @@ def run_hpatches(
         raise ValueError(f"tasks: expected some of {', '.join(TASKS)}, got {', '.join(odd)!r}")
     dataset = HPatches(root)
     chosen = dataset.split(split, splits)
-    entries = _entries(descriptors, table, train_on, chosen)
+    entries = _entries(descriptors, table, train_on, chosen, output)
     config = {
         "benchmark": "hpatches",
         "mkdesc": __version__,
@@ -120,7 +120,10 @@ def run_hpatches(
         "lists": f"seed {seed}" if tasks_dir is None else _lists_hash(Path(tasks_dir), split),
         "table": table,
         "descriptors": {
-            entry.label: {**entry.descriptor.identity, **_learned_on(entry, chosen)}
+            entry.label if table == 4 else entry.descriptor.name: {
+                **entry.descriptor.identity,
+                **_learned_on(entry, chosen),
+            }
             for entry in entries
         },
     }
@@ -150,8 +153,9 @@ def _entries(
     table: int | None,
     train_on: str | Path | None,
     split: Split,
+    output: str | Path | None,
 ) -> list[_Entry]:
-    """The rows of the tables."""
+    """The rows of the tables, those that a run folder has already among them."""
     if table not in (None, 2, 4):
         raise ValueError(f"table: expected 2 or 4, got {table}")
     if table is not None and descriptors is not None:
@@ -162,6 +166,8 @@ def _entries(
     if descriptors is None:
         descriptors = default_descriptors() if table is None else PAPER_ROWS
     chosen = get_descriptors(descriptors)
+    if table is None:
+        chosen = with_earlier(output, chosen)
     labels = short_names(one.name for one in chosen)
     learned = [one for one in chosen if isinstance(one, LearnedDescriptor)]
     if learned and training is None and not split.train:

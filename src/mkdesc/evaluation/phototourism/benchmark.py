@@ -32,7 +32,7 @@ from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
-from mkdesc.evaluation.report.runs import Results, open_run, save_results
+from mkdesc.evaluation.report.runs import Results, open_run, save_results, with_earlier
 from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.evaluation.training import learn, subset_rows, subset_statistics
 from mkdesc.heads.head import Head
@@ -112,7 +112,7 @@ def run_phototourism(
         With ``revisited``: do what its public code does;
         see :func:`mkdesc.evaluation.phototourism.protocols.evaluate_revisited`.
     output
-        Run folder; None: nothing is written.
+        Run folder; None: nothing is written. The descriptors that it has already stay in it.
     progress
         Called with what is being described, the patches done and their number.
     workers
@@ -124,7 +124,8 @@ def run_phototourism(
     if public_code and protocol != "revisited":
         raise ValueError("public_code: it is an option of the protocol 'revisited'")
     found = find_subsets(root, subsets)
-    chosen = get_descriptors(PAPER_ROWS if descriptors is None else descriptors)
+    asked = get_descriptors(PAPER_ROWS if descriptors is None else descriptors)
+    chosen = with_earlier(output, asked)
     learned = any(isinstance(one, LearnedDescriptor) for one in chosen)
     if learned and len(found) < 2:
         raise ValueError(
@@ -138,7 +139,7 @@ def run_phototourism(
         "protocol": protocol,
         "public_code": public_code,
         "subsets": {name: subset_fingerprint(subset) for name, subset in found.items()},
-        "descriptors": {labels[one.name]: one.identity for one in chosen},
+        "descriptors": {one.name: one.identity for one in chosen},
     }
     cases: list[Case] = [
         (test, train)

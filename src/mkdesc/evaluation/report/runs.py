@@ -2,7 +2,7 @@
 
 ``config.json``
     The configuration and the versions. A second run with the same configuration continues from
-    the cache; one with another is refused.
+    the cache, and may add descriptors; one with another is refused.
 ``cache/``
     Descriptors, one folder each.
 ``results.json``, ``table.md``, ``*.png``
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,10 +22,11 @@ from typing import Any
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.installed import versions
 from mkdesc._support.text import shorten
+from mkdesc.evaluation.contenders import Descriptor, get_descriptor
 from mkdesc.evaluation.report.plots import Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
-__all__ = ["Results", "open_run", "read_run", "save_results"]
+__all__ = ["Results", "open_run", "read_run", "save_results", "with_earlier"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path
     folder
         The run folder: new, empty, or one of a run with the same configuration.
     config
-        Plain values. They must be those of the run that the folder has, if it has one.
+        Plain values. They must be those of the run that the folder has, if it has one; but there
+        may be more ``descriptors``.
     """
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="mkdesc-") as temporary:
@@ -87,8 +89,12 @@ def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path
     plain = json.loads(json.dumps(config))
     if file.exists():
         known = _config(file)
+        more = plain["descriptors"]
+        added = {**known, "descriptors": {**more, **_descriptors(known)}}
+        if added != plain:
+            raise ValueError(f"{run}: {_difference(added, plain)}; give another folder for this")
         if known != plain:
-            raise ValueError(f"{run}: {_difference(known, plain)}; give another folder for this")
+            _write(file, {"config": plain, "versions": versions()})
     elif run.exists() and (not run.is_dir() or any(map(_is_seen, run.iterdir()))):
         raise ValueError(f"{run}: expected a new folder or one of an earlier run")
     else:
@@ -98,6 +104,41 @@ def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path
     yield run / "cache"
 
 
+def with_earlier(
+    folder: str | Path | None, descriptors: Sequence[Descriptor]
+) -> list[Descriptor]:
+    """The descriptors that a run has already, and those to add to it.
+
+    Parameters
+    ----------
+    folder
+        The run folder; nothing is known where there is none yet.
+    descriptors
+        Those asked for.
+    """
+    asked = {one.name: one for one in descriptors}
+    file = None if folder is None else Path(folder) / "config.json"
+    if file is None or not file.exists():
+        return [*descriptors]
+    config = _config(file)
+    earlier: dict[str, Descriptor] = {}
+    for name in _descriptors(config) if config.get("table") is None else ():
+        try:
+            earlier[name] = asked.get(name) or get_descriptor(name)
+        except (ValueError, OSError) as error:
+            raise ValueError(
+                f"{folder}: has {shorten(name)}, which must be given again ({error}); or give "
+                "another folder"
+            ) from None
+    return [*(earlier | asked).values()]
+
+
+def _descriptors(config: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration says of descriptors, by their names."""
+    found = config.get("descriptors")
+    return found if isinstance(found, dict) else {}
+
+
 def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -> str:
     """The first thing in which two configurations differ, in words."""
     for key in sorted({*known, *wanted}):
@@ -105,6 +146,8 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -
         if old != new:
             if isinstance(old, dict) and isinstance(new, dict):
                 return _difference(old, new, f"{path}{shorten(key)}, ")
+            if key == "sha256":
+                return f"{path.removesuffix(', ')} was another file when this run was made"
             was, now = ("nothing" if one is None else shorten(repr(one)) for one in (old, new))
             where = f"{path}{shorten(key)}"
             return f"this run was made with other settings ({where}: {was}, now {now})"
