@@ -30,7 +30,7 @@ def folder(tmp_path):
 
 def test_from_a_folder_to_what_it_shows(folder):
     done = run("index", "in", "-o", "index", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr  # one could not be read
     assert "left out: in/broken.jpg: truncated" in done.stderr
     assert done.stderr.splitlines()[-1] == "index: 3 images (3 new)"
     done = run("index", "in", "-o", "index", cwd=folder)
@@ -49,7 +49,7 @@ def test_from_a_folder_to_what_it_shows(folder):
     assert [line.split() for line in done.stdout.splitlines()] == [["1", "b.png", "1.000"]]
 
     done = run("pairs", "in", "-o", "pairs.txt", "-k", "1", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert (folder / "pairs.txt").read_text().splitlines()[0] == "a.png b.png"
     assert "pairs.txt: 2 of 3 pairs of 3 images" in done.stderr
 
@@ -62,6 +62,20 @@ def test_from_a_folder_to_what_it_shows(folder):
     ]
     links = {link.name: link.resolve() for link in (folder / "places/001").iterdir()}
     assert links == {name: (folder / "in" / name).resolve() for name in ("a.png", "b.png")}
+
+
+def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder):
+    (folder / "more").mkdir()
+    (folder / "in/c.png").rename(folder / "more/c.png")
+    run("index", "in", "more", "-o", "index", cwd=folder)
+    before = {path: path.read_bytes() for path in (folder / "index").rglob("*") if path.is_file()}
+    done = run("pairs", "in", "-o", "pairs.txt", "--index", "index", cwd=folder)
+    assert done.returncode == 2
+    expected = "--index: index has 1 images that are not in in, such as c.png"
+    assert expected in done.stderr.splitlines()[-1]
+    assert not (folder / "pairs.txt").exists()
+    files = (path for path in (folder / "index").rglob("*") if path.is_file())
+    assert {path: path.read_bytes() for path in files} == before
 
 
 @pytest.mark.parametrize(
@@ -77,6 +91,9 @@ def test_from_a_folder_to_what_it_shows(folder):
         (["pairs", "in", "-o", "p", "--how", "some"], "error: --how: expected one of"),
         (["pairs", "in", "-o", "p", "-k", "0"], "error: -k: expected an integer >= 1, got 0"),
         (["groups", "gone", "-o", "in"], "error: --output: expected a folder that does not exist"),
+        (["pairs", "in", "-o", "no/p"], "error: no/p: the folder no does not exist"),
+        (["find", "in/a.png", "gone", "-o", "no/x.jpg"], "error: no/x.jpg: the folder no does"),
+        (["groups", "gone", "-o", "no/places"], "error: no/places: the folder no does not exist"),
         (["pairs", "gone", "-o", "p"], "error: gone does not exist"),
         (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),
     ],
@@ -84,4 +101,5 @@ def test_from_a_folder_to_what_it_shows(folder):
 def test_bad_input_is_one_line(folder, arguments, message):
     done = run(*arguments, cwd=folder)
     assert done.returncode == 2
+    assert "left out" not in done.stderr  # nothing was computed
     assert message in done.stderr.strip().splitlines()[-1]

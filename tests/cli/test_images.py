@@ -166,6 +166,17 @@ def test_sfm_says_why_there_is_no_model(folder):
     assert "broken.jpg" in last
 
 
+def test_sfm_goes_on_past_bad_files_and_says_so(folder):
+    pytest.importorskip("pycolmap")
+    (folder / "in").mkdir()
+    for name in ("a.png", "b.png", "broken.jpg"):
+        (folder / name).rename(folder / "in" / name)
+    done = run("sfm", "in", "-o", "model", "--stop-after", "matches", cwd=folder)
+    assert done.returncode == 1, done.stderr
+    assert "left out: in/broken.jpg: truncated" in done.stderr
+    assert (folder / "model/database.db").exists()
+
+
 @pytest.mark.parametrize("out", ["f.h5", "f.db"])
 def test_a_folder_of_someone_else_is_left_alone(folder, out):
     pytest.importorskip({"f.h5": "h5py", "f.db": "pycolmap"}[out])

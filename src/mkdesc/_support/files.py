@@ -26,6 +26,7 @@ __all__ = [
     "Damaged",
     "atomic_folder",
     "atomic_path",
+    "check_target",
     "only_here",
     "own_folder",
     "read_json",
@@ -61,10 +62,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     '1 2 3'
     """
     target = _followed(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder, not a file to write")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist")
+    check_target(target)
     _remove_orphans(target)
     partial, held = _held_partial(target, _new_file)
     mode = partial.stat().st_mode & 0o777
@@ -78,6 +76,22 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if held is not None:
             os.close(held)
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that could not be written, before the work for it is done.
+
+    >>> check_target("nowhere/pairs.txt")
+    Traceback (most recent call last):
+    FileNotFoundError: nowhere/pairs.txt: the folder nowhere does not exist
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.files import check_target
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
@@ -71,6 +72,7 @@ def _onnx(
 
     if output.suffix != ".onnx":
         raise ValueError(f"--output: expected a file name ending in .onnx, got {output.name}")
+    check_target(output)
     descriptor = MKDescriptor(open_model(model))
     export_onnx(descriptor, output, dtype)
     size = descriptor.patch_size

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, check_target
 from mkdesc.cli.options import MaxPixels
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -50,6 +50,8 @@ def command(
     if output is not None and output.suffix.lower() not in _PICTURES:
         expected = ", ".join(_PICTURES)
         raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
+    if output is not None:
+        check_target(output)
     if candidates < 1:
         raise ValueError(f"--candidates: expected an integer >= 1, got {candidates}")
     part = None if box is None else _as_box(box)

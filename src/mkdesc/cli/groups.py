@@ -33,12 +33,14 @@ def command(
     ] = None,
 ) -> None:
     """Group photographs by the place they show."""
-    from mkdesc._support.files import atomic_folder
+    from mkdesc._support.files import atomic_folder, check_target
     from mkdesc.retrieval.groups import find_groups
     from mkdesc.retrieval.index import Index
 
     if output is not None and output.exists():
         raise ValueError(f"--output: expected a folder that does not exist yet, got {output}")
+    if output is not None:
+        check_target(output)
     opened = Index(index)
     with resumable(), told("items") as tell:
         groups = find_groups(opened, k, tell)

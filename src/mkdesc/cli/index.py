@@ -29,7 +29,11 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Index photographs; again, only what is new, changed or gone takes time."""
+    """Index photographs; again, only what is new, changed or gone takes time.
+
+    The index has the photographs that are named, and forgets those it had before that are not.
+    Exit code 1 if some could not be read; the others are done.
+    """
     from mkdesc.features.folder import Settings
     from mkdesc.retrieval.index import Index
 
@@ -42,3 +46,5 @@ def command(
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     count = len(found.added) + len(found.changed) + len(found.kept)
     console.print(f"{output}: {count} images ({news or 'nothing new'})", soft_wrap=True)
+    if found.bad:
+        raise typer.Exit(1)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.files import check_target
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, MaxPixels
 from mkdesc.cli.progress import console, resumable, told
@@ -42,18 +43,23 @@ def command(
         Path | None,
         typer.Option(
             metavar="INDEX",
-            help="retrieved: the index to use, updated before; default: one that is not kept.",
+            help="retrieved: the index of this folder, made or updated before; default: one that "
+            "is not kept.",
         ),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Choose the pairs of photographs that are worth matching."""
+    """Choose the pairs of photographs that are worth matching.
+
+    Exit code 1 if some could not be read; the pairs of the others are written.
+    """
     import tempfile
     from collections.abc import Iterable
 
     from mkdesc.images.listing import find_images
     from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.manifest import INDEX
     from mkdesc.retrieval.pairs import Pair, all_pairs, sequential_pairs, write_pairs
     from mkdesc.retrieval.similar import similar_pairs
 
@@ -61,7 +67,16 @@ def command(
         raise ValueError(f"--how: expected one of {', '.join(_HOW)}, got {how!r}")
     if k is not None and k < 1:
         raise ValueError(f"-k: expected an integer >= 1, got {k}")
+    check_target(output)
     names = find_images([images])
+    if index is not None and (index / INDEX).exists():
+        others = [name for name in Index(index).names if name not in names]
+        if others:
+            raise ValueError(
+                f"--index: {index} has {len(others)} images that are not in {images}, such as "
+                f"{others[0]}; expected an index of this folder (mkdesc index {images} -o {index} "
+                "makes one of it, and forgets the others)"
+            )
     bad: dict[str, str] = {}
     found: Iterable[Pair]
     if how == "exhaustive":
@@ -85,3 +100,5 @@ def command(
     count = len(names) - len(bad)
     share = f"{len(pairs):,} of {count * (count - 1) // 2:,} pairs of {count} images"
     console.print(f"{output}: {share}", soft_wrap=True)
+    if bad:
+        raise typer.Exit(1)

@@ -70,7 +70,8 @@ def command(
 ) -> None:
     """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped.
 
-    Photographs are read as their files store them, not turned by EXIF data: as COLMAP does.
+    Photographs are read as their files store them, not turned by EXIF data: as COLMAP does. Exit
+    code 1 if some could not be read; the others are reconstructed.
     """
     from mkdesc.features.folder import Settings
     from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
@@ -101,7 +102,11 @@ def command(
         for reason in matched.bad.values():
             console.print(f"left out: {reason}", soft_wrap=True)
         console.print(f"written: {matched.database}", soft_wrap=True)
+        if matched.bad:
+            raise typer.Exit(1)
         return
     for line in report.lines():
         console.print(line, soft_wrap=True)
     console.print(f"written: {output}", soft_wrap=True)
+    if report.bad:
+        raise typer.Exit(1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, check_target
 from mkdesc.images.drawing import draw_matches, svg_of_matches
 from mkdesc.images.writing import encode_image
 
@@ -35,12 +35,7 @@ def check_output(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise ValueError(f"{target}: expected a name ending in {', '.join(ENDINGS)}")
-    if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
+    check_target(target)
     return target
 
 
