@@ -48,6 +48,9 @@ def test_from_a_folder_to_what_it_shows(folder):
     done = run("find", "in/b.png", "index", "-k", "1", cwd=folder)
     assert [line.split() for line in done.stdout.splitlines()] == [["1", "b.png", "1.000"]]
 
+    done = run("find", "in", "index", cwd=folder)
+    assert done.stderr == "error: in: a folder, expected a photograph\n"
+
     done = run("pairs", "in", "-o", "pairs.txt", "-k", "1", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert (folder / "pairs.txt").read_text().splitlines()[0] == "a.png b.png"

@@ -23,7 +23,10 @@ def test_export(tmp_path):
 def test_bad_arguments(tmp_path):
     bad = {
         "--export: expected a name ending in .html": ["--export", "kernels.pdf"],
-        "nowhere/kernels.html: the folder nowhere does not exist": ["--export", "nowhere/kernels.html"],
+        "nowhere/kernels.html: the folder nowhere does not exist": [
+            "--export",
+            "nowhere/kernels.html",
+        ],
         "--port: expected 0 to 65535, got 99999": ["--no-browser", "--port", "99999"],
         "cannot listen at nowhere.invalid": ["--no-browser", "--host", "nowhere.invalid"],
     }

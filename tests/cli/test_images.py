@@ -71,6 +71,12 @@ def test_match_counts_and_draws(folder):
             "error: output: expected a fi",
         ),
         (["sfm", "empty", "-o", "f"], "error: empty: no images"),
+        (["sfm", "a.png", "-o", "f"], "error: a.png: expected two images or more, got 1"),
+        (["learn", "in", "-o", "m.safetensors"], "No such command 'in'; expected one of photos, "),
+        (
+            ["features", "a.png", "-o", "f", "--cluster", "locl:2"],
+            "error: --cluster: expected tcp://host:port, a scheduler file (.json) or local:N, got",
+        ),
     ],
 )
 def test_bad_input_is_one_line(folder, arguments, message):
@@ -78,12 +84,15 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr.strip().splitlines()[-1]
     assert "Traceback" not in done.stderr
-    assert not list(folder.glob("m.*"))
+    assert not list(folder.glob("[fm].*"))
 
 
 @pytest.mark.parametrize(
     ("other", "message"),
-    [("flat.png", "no keypoints in flat.png"), ("other.png", "matches, none verified (auto)")],
+    [
+        ("flat.png", "no keypoints in flat.png (auto)\n"),
+        ("other.png", "matches, none verified (auto); --wide looks at both from other sides\n"),
+    ],
 )
 def test_pictures_of_other_things_are_exit_code_one(folder, other, message):
     """One line, and yet the files that were asked for, with the tentative matches."""
@@ -103,6 +112,8 @@ def test_match_goes_wide(folder):
     blurred = cv2.GaussianBlur(image, (0, 0), sigmaX=3.1, sigmaY=0.01)
     cv2.imwrite(str(folder / "c.png"), cv2.warpAffine(blurred, squeeze, (300, 240)))
     assert run("match", "a.png", "c.png", cwd=folder).returncode == 1
+    done = run("match", "a.png", "other.png", "--wide", "--keypoints", "50", cwd=folder)
+    assert done.stderr.strip().endswith("none verified (auto)")  # that was tried
     done = run("match", "a.png", "c.png", "--wide", "-o", "m.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     matrix = np.array(json.loads((folder / "m.json").read_text())["matrix"])

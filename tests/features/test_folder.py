@@ -1,6 +1,7 @@
 """Many images: whole files only, kept on a second run, bad ones listed."""
 
 import zipfile
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from mkdesc.features import folder as batch
 from mkdesc.features.folder import Settings, extract_features, load_features, remove_features
 from mkdesc.images.listing import find_images
+from mkdesc.models import load_model, save_model
 
 
 @pytest.fixture
@@ -49,6 +51,18 @@ def test_a_second_run_keeps_what_is_there(folder):
     assert (folder / "out" / "a.png.npz").stat().st_mtime_ns == before
     with pytest.raises(ValueError, match=r"other settings \(max_keypoints 30 instead of 31\)"):
         extract_features(images, folder / "out", Settings(max_keypoints=31))
+
+
+def test_models_are_named_if_they_can_be(folder):
+    images = find_images([folder / "in"])
+    extract_features(images, folder / "out", SETTINGS)
+    with pytest.raises(ValueError, match=r"\(model photo instead of default, side "):
+        extract_features(images, folder / "out", replace(SETTINGS, model="default"))
+    mine = replace(SETTINGS, model=str(folder / "mine.safetensors"))
+    card = save_model(load_model("photo").set_params(patch_size=48), mine.model)
+    expected = rf"\(model photo instead of one of sha256 {card.sha256[:12]}\)"
+    with pytest.raises(ValueError, match=expected):
+        extract_features(images, folder / "out", mine)
 
 
 def test_bad_images_stop_nothing(folder):

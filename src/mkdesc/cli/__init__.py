@@ -74,6 +74,9 @@ def _run() -> int:
         print("error: a file ended where more was expected", file=sys.stderr)
     except usage_error as error:
         message = error.format_message()
+        if message.startswith("No such command"):
+            there = ", ".join(error.ctx.command.list_commands(error.ctx))
+            message = f"{message.rstrip('.')}; expected one of {there}"
         if type(error).__name__ == "NoArgsIsHelpError":
             print(message)
             return 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,11 @@ def workers_at(address: str | None, alone: Workers = None) -> Iterator[Workers]:
     if address is None:
         yield alone
         return
+    if not re.match(r"(?s)local:|\w+://|.*\.json$", address):
+        raise ValueError(
+            "--cluster: expected tcp://host:port, a scheduler file (.json) or local:N, got "
+            f"{address!r}"
+        )
     with console.status(f"connecting to {address}"):
         context = connect(address)
         cluster = context.__enter__()

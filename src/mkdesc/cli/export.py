@@ -68,7 +68,10 @@ def _onnx(
     ] = "float32",
 ) -> None:
     """Write a model for ONNX runtimes: patches in, unit vectors out."""
-    from mkdesc.torch import MKDescriptor, export_onnx
+    try:
+        from mkdesc.torch import MKDescriptor, export_onnx
+    except ImportError:
+        raise ImportError("ONNX needs PyTorch: pip install 'mkdesc[onnx]'") from None
 
     if output.suffix != ".onnx":
         raise ValueError(f"--output: expected a file name ending in .onnx, got {output.name}")

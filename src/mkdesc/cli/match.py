@@ -82,7 +82,7 @@ def command(
     features = without_waiting(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
-            "the first run: described by numpy; what makes later runs faster is being compiled",
+            "described by numpy: what makes it faster is still being compiled",
             file=sys.stderr,
         )
     with console.status("reading") as status:
@@ -111,5 +111,6 @@ def command(
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))
         bare = [str(path) for path, keypoints in seen if not len(keypoints)]
         why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
-        print(f"error: {a} and {b}: {why} ({geometry})", file=sys.stderr)
+        hint = "" if wide or bare else "; --wide looks at both from other sides"
+        print(f"error: {a} and {b}: {why} ({geometry}){hint}", file=sys.stderr)
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
-from mkdesc.models import load_model, read_card
+from mkdesc.models import bundled_models, load_model, read_card
 
 __all__ = [
     "Extracted",
@@ -107,6 +107,14 @@ class Settings:
         return json.dumps({**asdict(self), **made_of}, indent=1)
 
 
+def _shown(key: str, value: object) -> str:
+    """A setting for reading: a model by its name, if it is a bundled one."""
+    if key != "model":
+        return shorten(str(value))
+    known = {read_card(name).sha256: name for name in bundled_models()}
+    return known.get(str(value)) or f"one of sha256 {shorten(str(value)[:12])}"
+
+
 class Extracted(NamedTuple):
     """What became of a batch.
 
@@ -133,7 +141,7 @@ def check_settings(place: Path, found: str, expected: str) -> None:
         raise ValueError(f"{place}: does not say how its features were made") from None
     if differing:
         had = ", ".join(
-            f"{key} {shorten(str(theirs.get(key)))} instead of {shorten(str(ours[key]))}"
+            f"{key} {_shown(key, theirs.get(key))} instead of {_shown(key, ours[key])}"
             for key in differing
         )
         raise ValueError(f"{place}: has features of other settings ({had}); choose another place")

@@ -50,6 +50,8 @@ def read_gray(
         COLMAP and hloc leave it.
     """
     cv2 = opencv()
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path}: a folder, expected a photograph")
     data = Path(path).read_bytes()
     header = read_header(data)
     pixels = header.width * header.height

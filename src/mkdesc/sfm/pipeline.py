@@ -193,6 +193,8 @@ def _prepared(
     database.check_cameras(how.cameras, how.camera_model)
     _check_seed(how.seed)
     found = find_images([images])
+    if len(found) < 2:
+        raise ValueError(f"{images}: expected two images or more, got {len(found)}")
     if str(pairs) not in PAIRS and not Path(pairs).is_file():
         raise ValueError(f"pairs: expected {', '.join(PAIRS)} or a text file, got {str(pairs)!r}")
     listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)

@@ -104,9 +104,7 @@ def open_run(folder: str | Path | None, config: dict[str, Any]) -> Iterator[Path
     yield run / "cache"
 
 
-def with_earlier(
-    folder: str | Path | None, descriptors: Sequence[Descriptor]
-) -> list[Descriptor]:
+def with_earlier(folder: str | Path | None, descriptors: Sequence[Descriptor]) -> list[Descriptor]:
     """The descriptors that a run has already, and those to add to it.
 
     Parameters
