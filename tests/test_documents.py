@@ -1,9 +1,10 @@
 """What the README and the site show must run.
 
 Python runs in the order of a page, in a folder with the demo's photographs; so do lines that begin
-with ``$ mkdesc``, and what they print must look as shown (``...`` stands for anything, and numbers
-differ from machine to machine). A block after ``<!-- not run: why -->`` is only checked: Python
-for its names, commands for their options.
+with ``$ mkdesc``. What is shown of what they print, below a command or in the comment behind a
+``print``, must be printed, to the last digit; ``...`` stands for anything, and seconds differ. Where
+other numbers do, the block comes after ``<!-- numbers differ: why -->``. A block after
+``<!-- not run: why -->`` is only checked: Python for its names, commands for their options.
 """
 
 import ast
@@ -42,11 +43,14 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8
     "optional-dependencies"
 ]
 FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<why>[^\n]*) -->\n)?"
+    r"(?:^<!-- (?P<but>not run|numbers differ): [^\n]* -->\n)?"
     r"^ *```(?P<kind>[\w{}-]*)[^\n`]*\n(?P<text>.*?)^ *```$",
     re.MULTILINE | re.DOTALL,
 )
-NUMBER = re.compile(r"\d[\d,.]*")
+#: A number, and whether it counts seconds.
+NUMBER = re.compile(r"(?P<number>\d[\d,]*(?:\.\d+)?)(?P<seconds> m?s\b)?")
+#: How far numbers may be off that differ from run to run.
+SHARE = 0.1
 
 
 #: What pages need besides the package and OpenCV, and how to tell that they do.
@@ -62,16 +66,20 @@ NEEDS = {
 
 @dataclass
 class Block:
-    """A block of code of a page; ``why`` it is not run, if it is not."""
+    """A block of code of a page; ``but``: how it is not as others are."""
 
     kind: str
     text: str
-    why: str | None
+    but: str | None
+
+    @property
+    def is_run(self) -> bool:
+        return self.but != "not run"
 
 
 def blocks(path: Path) -> list[Block]:
     text = path.read_text(encoding="utf-8")
-    return [Block(m["kind"], m["text"], m["why"]) for m in FENCE.finditer(text)]
+    return [Block(m["kind"], m["text"], m["but"]) for m in FENCE.finditer(text)]
 
 
 def name_of(path: Path) -> str:
@@ -116,15 +124,18 @@ def test_code_runs_as_shown(path, place, monkeypatch, capsys):
     for block in blocks(path):
         if block.kind == "python" and ">>>" not in block.text:
             code = compile(block.text, path.name, "exec")
-            if block.why is None:
+            if block.is_run:
+                capsys.readouterr()
                 exec(code, names)
+                check_printed(comments(block.text), capsys.readouterr().out, block)
             else:
                 check_names(block.text)
         elif block.kind in ("console", "sh"):
             for command, shown in commands(block):
                 check_command(command)
-                if block.why is None and command[0] == "mkdesc":
-                    run(command[1:], shown, monkeypatch, capsys)
+                if block.is_run and command[0] == "mkdesc":
+                    printed = run(command[1:], shown, monkeypatch, capsys)
+                    check_printed(shown, printed, block)
 
 
 @pages
@@ -203,17 +214,50 @@ def check_command(words: list[str]) -> None:
         assert words[0] in ("git", "cd", "tar", "python3", "dask"), words
 
 
-def run(args, shown, monkeypatch, capsys):
+def comments(code: str) -> list[str]:
+    """What the comments behind calls of print say."""
+    return re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+
+
+def run(args, shown, monkeypatch, capsys) -> str:
     monkeypatch.setattr(sys, "argv", ["mkdesc", *args])
     capsys.readouterr()
     code = cli._run()
     out, err = capsys.readouterr()
     fails = any(line.startswith("error:") for line in shown)
     assert (code != 0) == fails, err
-    printed = [NUMBER.sub("#", line).strip() for line in (out + err).splitlines()]
-    for line in shown:
+    return str(out + err)
+
+
+def check_printed(shown: list[str], printed: str, block: Block) -> None:
+    """Each line that is shown must be among those that were printed."""
+    share = SHARE if block.but == "numbers differ" else 0.0
+    lines = [line.strip() for line in printed.splitlines()]
+    for line in (line.strip() for line in shown):
         if "\N{BOX DRAWINGS HEAVY HORIZONTAL}" not in line and line not in ("...", ""):
-            assert NUMBER.sub("#", line).strip() in printed
+            assert any(is_as_shown(one, line, share) for one in lines), (line, lines)
+
+
+def is_as_shown(printed: str, shown: str, share: float = 0.0) -> bool:
+    """Whether two lines are the same, but for seconds, and for numbers up to a share of them."""
+    if NUMBER.sub("#", printed) != NUMBER.sub("#", shown):
+        return False
+    pairs = zip(NUMBER.finditer(printed), NUMBER.finditer(shown), strict=True)
+    for one, other in pairs:
+        a, b = (float(match["number"].replace(",", "")) for match in (one, other))
+        if not other["seconds"] and abs(a - b) > share * b:
+            return False
+    return True
+
+
+def test_stale_outputs_are_noticed():
+    shown = "25,600 patches, FPR95 1.48% learned, 15.3 s"
+    assert is_as_shown("25,600 patches, FPR95 1.48% learned, 9 s", shown)
+    assert not is_as_shown("25,601 patches, FPR95 1.48% learned, 15.3 s", shown)
+    assert not is_as_shown("25,600 patches, FPR95 1.49% learned, 15.3 s", shown)
+    assert is_as_shown("26,000 patches, FPR95 1.5% learned, 15.3 s", shown, share=0.1)
+    assert not is_as_shown("29,000 patches, FPR95 1.5% learned, 15.3 s", shown, share=0.1)
+    assert comments("print(2)  # 2\nx = 3  # three\n") == ["2"]
 
 
 def check_names(code: str) -> None:

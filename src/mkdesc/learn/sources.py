@@ -329,6 +329,6 @@ def learn_photos(
         photographs=len(files),
         keypoints=recipe.keypoints_per_photo,
         views=" ".join(map(str, recipe.views)),
-        side=recipe.side,
+        side=float(recipe.side),
         seed=seed,
     )
