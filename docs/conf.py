@@ -29,7 +29,7 @@ from mkdesc import __version__  # noqa: E402
 project = "mkdesc"
 author = "the mkdesc developers"
 version = release = __version__
-copyright = author
+copyright = f"{author}. License: Apache-2.0"
 
 extensions = [
     "myst_parser",
@@ -48,6 +48,8 @@ copybutton_prompt_is_regexp = True
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch", "triton", "uvicorn"]
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
+smartquotes_action = "qe"  # not D: --model is no dash
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
 napoleon_use_rtype = False

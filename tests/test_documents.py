@@ -2,8 +2,8 @@
 
 Python runs in the order of a page, in a folder with the demo's photographs; so do lines that begin
 with ``$ mkdesc``. What is shown of what they print, below a command or in the comment behind a
-``print``, must be printed, to the last digit; ``...`` stands for anything, and seconds differ. Where
-other numbers do, the block comes after ``<!-- numbers differ: why -->``. A block after
+``print``, must be printed, to the last digit; ``...`` stands for anything, and seconds differ.
+Where other numbers do, the block comes after ``<!-- numbers differ: why -->``. A block after
 ``<!-- not run: why -->`` is only checked: Python for its names, commands for their options.
 """
 
@@ -171,7 +171,14 @@ def test_notebooks_do_what_the_pages_do(name, tmp_path):
     page = DOCS / "tutorials" / f"{name}.md"
     references.write_notebook(page, tmp_path / "page.ipynb")
     notebook = json.loads((tmp_path / "page.ipynb").read_text(encoding="utf-8"))
-    cells = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    first, *cells = (cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code")
+    assert first == "%env TERM=dumb"  # no frames of progress bars are kept in the notebook
+    pictures = [cell for cell in cells if cell.startswith("from IPython")]
+    shows = [f'Image("{name}")' for name in re.findall(r"-o (\S+\.jpg)", "\n".join(cells))]
+    assert [cell.splitlines()[-1] for cell in pictures] == shows
+    cells = [cell for cell in cells if cell not in pictures]
+    texts = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    assert not re.search(r"\]\((?!https?:)", "".join(texts))  # there is no page beside it
     shown = [block for block in blocks(page) if block.kind in ("python", "console")]
     assert len(cells) == len(shown) > 1
     for cell, block in zip(cells, shown, strict=True):

@@ -112,17 +112,23 @@ def _write(path: Path, text: str) -> None:
 
 
 def write_notebook(page: Path, path: Path) -> None:
-    """A tutorial as a notebook: its text, its Python, and its commands after a ``!``."""
-    cells: list[dict[str, object]] = []
+    """A tutorial as a notebook: its text, its Python, its commands after a ``!``, and pictures.
+
+    It is read where no other page is beside it: of links to them the words are left.
+    """
+    cells = [_cell("code", "%env TERM=dumb")]  # progress bars would be kept, frame by frame
     text = page.read_text(encoding="utf-8")
     code = r"^(```(?:python|console)\n.*?^```$)"
     for part in re.split(code, text, flags=re.MULTILINE | re.DOTALL):
         if found := re.match(r"```(python|console)\n(.*)```$", part, re.DOTALL):
             cells.append(_cell("code", _as_cell(found[1], found[2])))
+            for picture in re.findall(r"^\$ .*-o (\S+\.jpg)", found[2], re.MULTILINE):
+                show = f'from IPython.display import Image\n\nImage("{picture}")'
+                cells.append(_cell("code", show))
         elif part.strip():
             plain = re.sub(r"<!--.*?-->", "", part).strip()
-            beside = re.sub(r"\]\((?!\.\./|https?:)", "](../tutorials/", plain)
-            cells.append(_cell("markdown", re.sub(r"(\]\(\S+)\.md", r"\1.html", beside)))
+            alone = re.sub(r"!?\[([^]]*)\]\((?!https?:)\S+\)", r"\1", plain)
+            cells.append(_cell("markdown", alone))
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     whole = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
     _write(path, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import cv2
 import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc.cli import info
 from mkdesc.learn.shards import held_out
 from mkdesc.models import read_card
 
@@ -114,9 +116,17 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path):
 
 def test_version_and_info():
     assert run("--version").stdout == f"mkdesc {mkdesc.__version__}\n"
-    info = run("info").stdout
-    assert "numba" in info
-    assert "cpu, numpy, reference" in info
+    shown = run("info").stdout
+    assert "numba" in shown
+    backends = next(line for line in shown.splitlines() if line.startswith("backends"))
+    torch = [", torch"] if find_spec("torch") else []
+    assert backends.split(maxsplit=1)[1] == "".join(["cpu, numpy, reference", *torch])
+
+
+def test_info_lists_the_backends_that_are_there(monkeypatch, capsys):
+    monkeypatch.setattr("mkdesc.cli.info.find_spec", lambda name: None)
+    info.command()
+    assert capsys.readouterr().out.splitlines()[-1].split()[1:] == ["cpu,", "numpy,", "reference"]
 
 
 def test_no_arguments_shows_help():
