@@ -48,7 +48,10 @@ copybutton_prompt_is_regexp = True
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch", "triton", "uvicorn"]
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
+# As they are written, not what they stand for: that of ArrayLike is a line of numpy's own names.
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Describe", "Descriptors")} | {
+    "Image": "str | PathLike | ArrayLike"
+}
 smartquotes_action = "qe"  # not D: --model is no dash
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False

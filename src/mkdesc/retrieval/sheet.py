@@ -48,7 +48,7 @@ def contact_sheet(
     """
     own = read_gray(query, max_pixels, as_stored=True)
     first = _framed(_small(own), box, _scale(own.shape))
-    tiles = [_labelled(first, f"query: {query.name}")]
+    tiles = [_labelled(first, "query:", query.name)]
     for rank, one in enumerate(found, 1):
         image = read_gray(files[one.name], max_pixels, as_stored=True)
         note = f"{rank}  {one.similarity:.3f}"
@@ -57,7 +57,7 @@ def contact_sheet(
         tile = _small(image)
         if one.agreement is not None and one.inliers:
             tile = _joined(first, tile, one.agreement, own.shape, image.shape)
-        tiles.append(_labelled(tile, f"{note}  {one.name}"))
+        tiles.append(_labelled(tile, note, one.name))
     return _rows(tiles)
 
 
@@ -82,13 +82,18 @@ def _framed(tile: NDArray[np.uint8], box: Box | None, scale: float) -> NDArray[n
     return tile
 
 
-def _labelled(tile: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
-    """A tile with text below, as much as fits."""
+def _labelled(tile: NDArray[np.uint8], note: str, name: str) -> NDArray[np.uint8]:
+    """A tile with text below; it is made as wide as that, and a long name loses its beginning."""
     cv2 = opencv()
-    tall = np.full((HEIGHT + TEXT, tile.shape[1], 3), 255, np.uint8)
-    tall[:HEIGHT] = tile
-    plain = text.encode("ascii", "replace").decode()
-    cv2.putText(tall, plain, (2, HEIGHT + 16), cv2.FONT_HERSHEY_SIMPLEX, 0.4, _INK, 1, 16)
+    font: tuple[int, float] = (cv2.FONT_HERSHEY_SIMPLEX, 0.4)
+    plain = name.encode("ascii", "replace").decode()
+    text, most = f"{note}  {plain}", max(WIDTH, tile.shape[1])
+    while (width := cv2.getTextSize(text, *font, 1)[0][0] + 4) > most and plain:
+        plain = plain[1:]
+        text = f"{note}  ...{plain}"
+    tall = np.full((HEIGHT + TEXT, max(width, tile.shape[1]), 3), 255, np.uint8)
+    tall[:HEIGHT, : tile.shape[1]] = tile
+    cv2.putText(tall, text, (2, HEIGHT + 16), *font, _INK, 1, cv2.LINE_AA)
     return tall
 
 
