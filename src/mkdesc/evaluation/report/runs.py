@@ -143,7 +143,7 @@ def _difference(known: dict[str, Any], wanted: dict[str, Any], path: str = "") -
         old, new = known.get(key), wanted.get(key)
         if old != new:
             if isinstance(old, dict) and isinstance(new, dict):
-                return _difference(old, new, f"{path}{shorten(key)}, ")
+                return _difference(old, new, f"{path}{shorten(key, 300)}, ")
             if key == "sha256":
                 return f"{path.removesuffix(', ')} was another file when this run was made"
             was, now = ("nothing" if one is None else shorten(repr(one)) for one in (old, new))
