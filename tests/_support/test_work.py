@@ -158,5 +158,49 @@ def test_who_shares_memory(cluster):
 def test_odd_workers_are_refused():
     with pytest.raises(ValueError, match="workers: expected"):
         list(in_order(_square, [1], "two"))
-    with pytest.raises(ValueError, match="n_threads: expected"):
+    with pytest.raises(ValueError, match="workers: expected an integer"):
         list(in_order(_square, [1], 0))
+
+
+@pytest.mark.parametrize("text", ["[1", '{"a": 1}', "[]", '{"address": 5}'])
+def test_a_file_that_is_no_scheduler_file(tmp_path, text):
+    pytest.importorskip("distributed")
+    file = tmp_path / "p.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"p\.json"), connect(str(file)):
+        pass
+
+
+def test_a_client_that_is_closed():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(1, processes=False, dashboard_address=None) as cluster:
+        client = distributed.Client(cluster)
+        client.close()
+    with pytest.raises(ValueError, match="workers: the Dask client is closed"):
+        list(in_order(_square, [1], client))
+
+
+def _is_old():
+    from mkdesc._support import cluster
+
+    cluster.__version__ = "0.0.9"
+
+
+def _is_not_there():
+    import sys
+
+    sys.modules["mkdesc"] = None
+    sys.modules["mkdesc._support.cluster"] = None
+
+
+def test_workers_of_other_versions_are_refused_when_they_come_late_too():
+    pytest.importorskip("distributed")
+    with connect("local:1") as cluster:
+        cluster.client.run(_is_old)
+        with pytest.raises(ValueError, match=r"tcp.* has mkdesc 0\.0\.9, expected"):
+            list(in_order(_square, [1], cluster))
+        with pytest.raises(ValueError, match=r"tcp.* has mkdesc 0\.0\.9, expected"):
+            cluster.check()
+        cluster.client.run(_is_not_there)
+        with pytest.raises(ValueError, match=r"tcp.* has mkdesc not \(.*, expected"):
+            cluster.check()

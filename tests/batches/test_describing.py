@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -251,3 +252,60 @@ def test_a_cluster_writes_the_same_bytes_even_if_a_worker_is_killed(file, monkey
     expected = file.with_name("alone.npy").read_bytes()
     assert file.with_name("together.npy").read_bytes() == expected
     assert file.with_name("killed.npy").read_bytes() == expected
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr", ".parquet"])
+def test_patches_that_were_changed_are_not_taken_for_the_old_ones(tmp_path, patches, suffix):
+    zarr, pa = pytest.importorskip("zarr"), pytest.importorskip("pyarrow")
+    source, out = tmp_path / f"in{suffix}", tmp_path / "out.zarr"
+
+    def write(array):
+        if suffix == ".npy":
+            np.save(source, array)
+        elif suffix == ".zarr":
+            zarr.create_array(source, data=array, overwrite=True)
+        else:
+            source.mkdir(exist_ok=True)
+            rows = pa.array([row.tobytes() for row in array], pa.binary())
+            pa.parquet.write_table(pa.table({"patch": rows}), source / "0.parquet")
+
+    pytest.importorskip("pyarrow.parquet")
+    write(patches)
+    describe_file(source, out)
+    write(patches[::-1].copy())
+    with pytest.raises(ValueError, match="of other patches or settings"):
+        describe_file(source, out)
+
+
+def test_patches_that_vanish_are_missed(tmp_path, patches):
+    zarr = pytest.importorskip("zarr")
+    source = tmp_path / "in.zarr"
+    zarr.create_array(source, data=patches, chunks=(10, 64, 64))
+
+    def vanish(*_):
+        shutil.rmtree(source / "c", ignore_errors=True)
+
+    with (
+        pytest.warns(UserWarning, match="4 of 4 chunks are not there"),
+        pytest.raises(ValueError, match=r"in\.zarr: was changed while it was read"),
+    ):
+        describe_file(source, tmp_path / "out.npy", workers=1, progress=vanish)
+    assert not (tmp_path / "out.npy").exists()
+    zarr.create_array(source, data=patches, chunks=(10, 64, 64), overwrite=True)
+    shutil.rmtree(source / "c" / "2")
+    with pytest.warns(UserWarning, match="1 of 4 chunks are not there, and are read as 0"):
+        open_patches(source)
+
+
+def test_only_one_at_a_time(file, tmp_path):
+    def again(*_):
+        describe_file(file, tmp_path / "out.npy", workers=1)
+
+    with pytest.raises(ValueError, match="another process is writing here"):
+        describe_file(file, tmp_path / "out.npy", workers=1, progress=again)
+
+
+def test_memory_of_this_process_is_no_place_for_others(file):
+    pytest.importorskip("fsspec")
+    with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot reach"):
+        describe_file(file, "memory://out.zarr", workers=others)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import cv2
 import numpy as np
@@ -273,3 +274,22 @@ def test_keypoints_lie_on_what_their_reader_shows(tmp_path, out, turned):
     shown = cv2.imread(str(tmp_path / "a.jpg"), 0).shape[::-1]
     assert shown == (90, 140)
     assert size == (list(shown) if turned else [140, 90])
+
+
+@pytest.mark.parametrize("name", ["features", "f.h5"])
+def test_photographs_that_were_changed_are_not_taken_for_the_old_ones(tmp_path, name):
+    if name == "f.h5":
+        pytest.importorskip("h5py")
+    rng = np.random.default_rng(0)
+    image, out = tmp_path / "in/a.png", tmp_path / name
+    image.parent.mkdir()
+    cv2.imwrite(str(image), rng.integers(0, 256, (80, 80), np.uint8))
+    assert extract_to([image.parent], out).done == ["a.png"]
+    assert extract_to([image.parent], out).kept == ["a.png"]
+    later = time.time_ns() + 10**9
+    os.utime(image, ns=(later, later))
+    if name == "f.h5":
+        with pytest.raises(ValueError, match=r"1 photographs were changed .*such as a\.png"):
+            extract_to([image.parent], out)
+    else:
+        assert extract_to([image.parent], out).done == ["a.png"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -11,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mkdesc._support.files import read_json
 from mkdesc._support.version import __version__
 
 if TYPE_CHECKING:
@@ -43,13 +45,19 @@ def is_client(workers: object) -> bool:
     return type(workers).__module__.partition(".")[0] == "distributed"
 
 
-def _do(work: Callable[[Any], Any], piece: Any) -> Done:
+def _do(work: Callable[[Any], Any], piece: Any, version: str) -> Done:
     """Run on a worker."""
     from distributed import get_worker
 
+    if version != __version__:  # it may have come since the others were asked
+        raise ValueError(_unlike(str(get_worker().address), __version__, version))
     start = time.perf_counter()
     value = work(piece)
     return Done(value, str(get_worker().address), time.perf_counter() - start)
+
+
+def _unlike(worker: str, found: str, expected: str) -> str:
+    return f"the worker {worker} has mkdesc {found}, expected {expected}, as here"
 
 
 class Cluster:
@@ -71,6 +79,8 @@ class Cluster:
     """
 
     def __init__(self, client: Client, own: int | None = None) -> None:
+        if client.scheduler is None:
+            raise ValueError("workers: the Dask client is closed")
         self.client = client
         self._own = own
         self.address = str(client.scheduler.address)  # a client forgets it when it is lost
@@ -99,15 +109,13 @@ class Cluster:
 
     def check(self) -> None:
         """Refuse a cluster without workers, or of other versions than this one's."""
-        found = self.client.run(_version)
+        found = self.client.run(_version, on_error="return")
         if not found:
             raise ValueError(f"{self.address}: this cluster has no workers")
         for worker, version in found.items():
             if version != __version__:
-                raise ValueError(
-                    f"{self.address}: the worker {worker} has mkdesc {version or 'not at all'}, "
-                    f"expected {__version__}, as here"
-                )
+                known = version if isinstance(version, str) else f"not ({version})"
+                raise ValueError(f"{self.address}: {_unlike(worker, known, __version__)}")
 
     def look_after(self) -> None:
         """Start workers again that are gone for good; do not wait forever for those of others.
@@ -145,7 +153,7 @@ class _Future:
 
     def _begin(self) -> None:
         submit = self._cluster.client.submit
-        self._future: Any = submit(_do, self._work, self._piece, pure=False)
+        self._future: Any = submit(_do, self._work, self._piece, __version__, pure=False)
 
     def result(self) -> Any:
         """Wait for it."""
@@ -219,12 +227,11 @@ def connect(address: str) -> Iterator[Cluster]:
     """
     try:
         from distributed import Client, LocalCluster
+        from distributed.utils import silence_logging_cmgr
     except ImportError:
         raise ImportError("a cluster needs Dask: pip install 'mkdesc[cluster]'") from None
     count = _local(address)
     if count is not None:
-        import logging
-
         with ExitStack() as running:
             with _interrupts_later():  # a cluster that is half started does not end in silence
                 here = LocalCluster(
@@ -232,36 +239,54 @@ def connect(address: str) -> Iterator[Cluster]:
                     threads_per_worker=1,
                     dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
-                    preload="mkdesc._support.deaf",
                 )
                 running.enter_context(here)
                 client = running.enter_context(Client(here))
             yield Cluster(client, own=count)
         return
-    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
-    if "scheduler_file" in where and not Path(address).is_file():
-        raise FileNotFoundError(f"cluster: the scheduler file {address} does not exist")
-    try:
-        client = Client(**where, timeout=PATIENCE)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ConnectionError(f"cluster: no scheduler answers at {address} ({error})") from None
-    with client:
-        cluster = Cluster(client)
-        cluster.check()
-        yield cluster
+    scheduler = _written_in(address) if address.endswith(".json") else address
+    with silence_logging_cmgr(logging.CRITICAL):  # what is lost is told by us, in one line
+        try:
+            client = Client(scheduler, timeout=PATIENCE)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ConnectionError(
+                f"cluster: no scheduler answers at {scheduler} ({error})"
+            ) from None
+        with client:
+            cluster = Cluster(client)
+            cluster.check()
+            yield cluster
+
+
+def _written_in(path: str) -> str:
+    """The address in a file that a scheduler wrote."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"cluster: the scheduler file {path} does not exist")
+    about = read_json(path)
+    if not isinstance(about, dict) or not isinstance(about.get("address"), str):
+        raise ValueError(f"cluster: {path} is no file of a Dask scheduler: it has no address")
+    return str(about["address"])
 
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of the context."""
+    """Let Ctrl-C wait until the end of the context, and never reach the workers."""
     if threading.current_thread() is not threading.main_thread():  # it does not get there
         yield
         return
     asked = []
     before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    can_mask = hasattr(signal, "pthread_sigmask")  # Windows cannot
+    if can_mask:  # for the threads and processes that start here
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()  # which would take the mask off when it starts
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
+        if can_mask:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, before)
     if asked:
         raise KeyboardInterrupt

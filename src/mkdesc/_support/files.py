@@ -70,8 +70,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield partial
         partial.chmod(mode)  # some writers replace the file by one of their own
         partial.replace(target)
-    except BaseException:
+    except BaseException as error:
         _remove_file(partial)
+        if isinstance(error, OSError) and error.errno and error.filename is None:
+            error.filename = str(target)  # what has no room says not for what
         raise
     finally:
         if held is not None:

@@ -6,6 +6,7 @@ machine :func:`~mkdesc._support.files.atomic_path` sees to the same.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +22,7 @@ __all__ = [
     "open_place",
     "read_place",
     "remove_place",
+    "state_of",
     "write_place",
 ]
 
@@ -107,6 +109,34 @@ def exists(place: str) -> bool:
         return Path(place).exists()
     files, path = _files(place)
     return bool(files.exists(path))
+
+
+def state_of(place: str) -> str:
+    """What tells the files of a place from those of any other time, without reading them.
+
+    A digest of names, sizes and times, or of what a store has instead of times.
+    """
+    if is_address(place):
+        files, path = _files(place)
+        found = files.find(path, detail=True)
+        facts = [(name, _facts(found[name])) for name in sorted(found)]
+    elif Path(place).is_file():
+        facts = [("", _times(Path(place)))]
+    else:
+        inner = sorted(file for file in Path(place).rglob("*") if file.is_file())
+        facts = [(str(file.relative_to(place)), _times(file)) for file in inner]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def _times(file: Path) -> str:
+    state = file.stat()
+    return f"{state.st_size} {state.st_mtime_ns}"
+
+
+def _facts(about: dict[str, Any]) -> str:
+    """What a store says of a file, but for its own name and when it was last read."""
+    keys = ("size", "ETag", "etag", "md5Hash", "mtime", "LastModified", "created")
+    return " ".join(f"{key}={about[key]}" for key in keys if key in about)
 
 
 def names_in(place: str) -> set[str]:

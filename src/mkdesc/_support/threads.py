@@ -17,8 +17,8 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
-def checked_threads(n_threads: int | None) -> int:
-    """A number of threads as it was asked for; None: one per core.
+def checked_threads(n_threads: int | None, name: str = "n_threads") -> int:
+    """A number of threads as it was asked for by this name; None: one per core.
 
     >>> checked_threads(3)
     3
@@ -26,7 +26,7 @@ def checked_threads(n_threads: int | None) -> int:
     if n_threads is None:
         return available_threads()
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
-        raise ValueError(f"n_threads: expected an integer >= 1 or None, got {n_threads!r}")
+        raise ValueError(f"{name}: expected an integer >= 1 or None, got {n_threads!r}")
     return int(n_threads)
 
 

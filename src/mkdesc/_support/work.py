@@ -97,7 +97,7 @@ def share_memory(workers: Workers) -> bool:
 @contextmanager
 def _pool(workers: Workers) -> Iterator[_Pool]:
     if workers is None or isinstance(workers, int):
-        threads = checked_threads(workers)
+        threads = checked_threads(workers, "workers")
         with ThreadPoolExecutor(threads) as pool:
             yield _Pool(pool.submit, AHEAD * threads)
     elif isinstance(workers, Executor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.places import as_place, is_address
+from mkdesc._support.files import only_here
+from mkdesc._support.places import as_place, is_address, state_of
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.version import __version__
-from mkdesc._support.work import Workers, in_order
+from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc.batches.outputs import FORMATS, Output
 from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
@@ -135,15 +137,31 @@ def describe_file(
     patches = open_patches(source)
     if place == as_place(source):
         raise ValueError(f"output: {output} is the input")
+    for name in (str(source), str(output)):
+        if name.startswith("memory://") and not share_memory(workers):
+            raise ValueError(f"{name}: the memory of this process, which others cannot reach")
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
     how = How(model and _everywhere(model), raw, patches.size, resize, device)
     width = how.open().transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
     target = FORMATS[Path(place).suffix](place, patches.count, width, ROWS)
     made_of = {"patches": _fingerprint(as_place(source), patches), "how": how.identity()}
-    missing = target.missing(made_of)
+    with nullcontext() if is_address(place) else only_here(target.folder):
+        _fill(target, source, patches, made_of, how, progress or nobody, workers)
+    return patches.count, width
 
-    tell = progress or nobody
+
+def _fill(
+    target: Output,
+    source: str | Path,
+    patches: PatchSource,
+    made_of: dict[str, Any],
+    how: How,
+    tell: Progress,
+    workers: Workers,
+) -> None:
+    """Describe what the output lacks, and complete it."""
+    missing = target.missing(made_of)
     todo = [last - first for first, last in map(target.bounds, missing)]
     done = patches.count - sum(todo)
     tell("describing", done, patches.count)
@@ -162,8 +180,11 @@ def describe_file(
             f"{source}: {len(bad)} of {target.parts} parts could not be described, the others "
             f"are kept in {target.folder}: {'; '.join(bad[:3])}{', ...' if len(bad) > 3 else ''}"
         )
+    if state_of(as_place(source)) != made_of["patches"]["state"]:
+        raise ValueError(
+            f"{source}: was changed while it was read; remove {target.folder} and describe again"
+        )
     target.complete(made_of)
-    return patches.count, width
 
 
 def _everywhere(model: str) -> str:
@@ -187,12 +208,12 @@ def _checked_place(output: str | Path) -> str:
 
 def _fingerprint(place: str, patches: PatchSource) -> dict[str, Any]:
     """What tells these patches from others without reading them."""
-    about: dict[str, Any] = {"count": patches.count, "size": patches.size}
-    about["dtype"] = str(patches.dtype)
-    if not is_address(place) and Path(place).is_file():
-        state = Path(place).stat()
-        about |= {"bytes": state.st_size, "changed": state.st_mtime_ns}
-    return about
+    return {
+        "count": patches.count,
+        "size": patches.size,
+        "dtype": str(patches.dtype),
+        "state": state_of(place),
+    }
 
 
 def _pieces(

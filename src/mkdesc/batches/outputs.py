@@ -244,8 +244,9 @@ class Zarr(Output):
         zarr = _zarr()
         if exists(inside(self.place, f"{self.ARRAY}/zarr.json")):
             return
-        zarr.create_group(store=self.place, overwrite=True).create_array(
+        zarr.open_group(self.place, mode="a").create_array(
             self.ARRAY,
+            overwrite=True,
             shape=(self.count, self.width),
             chunks=(max(1, min(self.rows, self.count)), self.width),
             dtype="float32",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import accumulate
@@ -43,6 +44,16 @@ def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
         names = ", ".join(sorted(arrays)) or "none"
         raise ValueError(f"expected a Zarr array, or a group with one array; it has {names}")
     (array,) = arrays.values()
+    try:
+        absent = array.nchunks - array.nchunks_initialized
+    except Exception:  # a store that cannot be listed
+        absent = 0
+    if absent:
+        warnings.warn(
+            f"{place}: {absent} of {array.nchunks} chunks are not there, and are read as "
+            f"{array.fill_value} everywhere",
+            stacklevel=2,
+        )
     return array.shape, array.dtype, lambda first, last: np.asarray(array[first:last])
 
 
@@ -74,7 +85,9 @@ def parquet_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     )
     if rows and not len(head):
         raise ValueError(f"claims {rows} rows that are not there")
-    length = len(head[0].as_py()) if rows else 0
+    if not rows:
+        raise ValueError("no rows, so that it is not known how large patches are")
+    length = len(head[0].as_py())
     side = math.isqrt(length)
     if side * side != length:
         raise ValueError(f"{COLUMN}: expected W * W numbers a row, got {length}")

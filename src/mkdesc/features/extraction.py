@@ -17,6 +17,7 @@ from mkdesc.features.folder import (
     Extracted,
     Settings,
     extract_features,
+    newer,
     refuse_foreign,
     remove_features,
 )
@@ -145,6 +146,11 @@ def _extract_into(
     """Describe what the store lacks into a folder beside it, add it as a whole, and clean up."""
     with own_folder(_parts(target), lambda: _say_waiting(target)) as parts:
         stored = _stored(store, target, settings) & images.keys()
+        if changed := [name for name in sorted(stored) if newer(images[name], target)]:
+            raise ValueError(
+                f"{target}: {len(changed)} photographs were changed after it was written, such as "
+                f"{changed[0]}; remove it to describe all again, or choose another place"
+            )
         refuse_foreign(parts, settings)
         missing = {name: file for name, file in images.items() if name not in stored}
         found = Extracted([], [], {})

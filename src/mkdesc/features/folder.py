@@ -33,6 +33,7 @@ __all__ = [
     "extract_features",
     "features_path",
     "load_features",
+    "newer",
     "refuse_foreign",
     "remove_features",
 ]
@@ -163,6 +164,8 @@ def extract_features(
 ) -> Extracted:
     """Describe images into a folder, one ``.npz`` for each; those that are there are kept.
 
+    Photographs that were changed since then are described again.
+
     Parameters
     ----------
     images
@@ -200,7 +203,7 @@ def extract_features(
     else:
         with atomic_path(target / SETTINGS) as partial:
             partial.write_text(described, encoding="utf-8")
-    kept = [name for name in images if _is_whole(target, name)]
+    kept = [name for name, file in images.items() if _is_whole(target, name, file)]
     there = set(kept)
     names = [name for name in images if name not in there]
 
@@ -320,8 +323,18 @@ def _check_arrays(found: ImageFeatures) -> None:
             raise ValueError(f"{name}: {array.dtype} {array.shape}")
 
 
-def _is_whole(folder: Path, name: str) -> bool:
-    """Whether an image has features that can be read; damaged ones are made again."""
+def newer(image: Path, made: Path) -> bool:
+    """Whether a photograph was changed after a file was made of it."""
+    try:
+        return image.stat().st_mtime_ns > made.stat().st_mtime_ns
+    except OSError:  # whoever reads them will say so
+        return False
+
+
+def _is_whole(folder: Path, name: str, image: Path) -> bool:
+    """Whether an image has features that can be read; damaged and old ones are made again."""
+    if newer(image, features_path(folder, name)):
+        return False
     try:
         load_features(folder, name)
     except FileNotFoundError:

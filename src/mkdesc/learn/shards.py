@@ -95,8 +95,8 @@ class Part(NamedTuple):
     @classmethod
     def load(cls, path: Path, power: float | None) -> Part:
         """Read what :meth:`save` wrote; ValueError if that is damaged."""
-        tensors, metadata = read_safetensors(path)
         try:
+            tensors, metadata = read_safetensors(path)
             patches, points = (int(count) for count in tensors["seen"])
             statistics = Statistics.from_tensors(tensors, power)
             raw, labels = tensors["raw"], tensors["labels"]
