@@ -6,6 +6,7 @@ import json
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
-from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
+from mkdesc.images.reading import MAX_PIXELS, one_opencv_thread_each, opencv, read_gray
 from mkdesc.models import bundled_models, load_model, read_card
 
 __all__ = [
@@ -208,30 +209,35 @@ def extract_features(
     names = [name for name in images if name not in there]
 
     # Other processes may work in another folder; messages here name files as their user does.
-    where = _as_it_is if share_memory(workers) else Path.absolute
+    apart = not share_memory(workers)
+    where = Path.absolute if apart else _as_it_is
     pieces = (
-        _Piece(where(images[name]), where(features_path(target, name)), how, max_pixels, device)
+        _Piece(
+            where(images[name]), where(features_path(target, name)), how, max_pixels, device, apart
+        )
         for name in names
     )
     tell = progress or nobody
     tell("describing", len(kept), len(images))
     bad: dict[str, str] = {}
-    for index, reason in enumerate(in_order(_describe_file, pieces, workers, _lost)):
-        if reason is not None:
-            bad[names[index]] = reason
-        tell("describing", len(kept) + index + 1, len(images))
+    with nullcontext() if apart or len(names) < 2 else one_opencv_thread_each():
+        for index, reason in enumerate(in_order(_describe_file, pieces, workers, _lost)):
+            if reason is not None:
+                bad[names[index]] = reason
+            tell("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A photograph to describe, and the file to write."""
+    """A photograph to describe, and the file to write; in a process of its own or here."""
 
     source: Path
     target: Path
     settings: Settings
     max_pixels: int
     device: str | None
+    apart: bool
 
 
 def _as_it_is(path: Path) -> Path:
@@ -247,6 +253,8 @@ def _describe_file(piece: _Piece) -> str | None:
     made_by = (piece.settings, piece.device)
     try:
         if getattr(_local, "made_by", None) != made_by:
+            if piece.apart:  # there are as many such processes as cores
+                opencv().setNumThreads(1)
             _local.features = piece.settings.make(n_threads=1, device=piece.device)
             _local.made_by = made_by
         image = read_gray(piece.source, piece.max_pixels, as_stored=piece.settings.as_stored)

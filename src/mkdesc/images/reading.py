@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc.images.header import read_header
 
-__all__ = ["MAX_PIXELS", "opencv", "read_gray"]
+__all__ = ["MAX_PIXELS", "one_opencv_thread_each", "opencv", "read_gray"]
 
 #: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
 #: to more than the memory holds.
@@ -30,6 +32,23 @@ def opencv() -> Any:
             "none: pip install 'mkdesc[images]'"
         ) from None
     return cv2
+
+
+@contextmanager
+def one_opencv_thread_each() -> Iterator[None]:
+    """Keep OpenCV to the thread that asks: whoever calls has as many as there are cores.
+
+    >>> with one_opencv_thread_each():
+    ...     opencv().getNumThreads()
+    1
+    """
+    cv2 = opencv()
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
 
 
 def read_gray(
