@@ -2,6 +2,7 @@
 
     python benchmarks/cluster.py describe --patches 2000000
     python benchmarks/cluster.py features --photos 3000
+    python benchmarks/cluster.py pieces
     python benchmarks/cluster.py learn --patches 10000000
 
 ``describe`` writes random patches to a file and describes them with two threads, with local:1 and
@@ -14,6 +15,7 @@ and then what a cluster would take.
 from __future__ import annotations
 
 import hashlib
+import operator
 import shutil
 import tempfile
 import time
@@ -29,7 +31,7 @@ import typer
 from mkdesc import MKD, Whitening
 from mkdesc._support.cluster import connect
 from mkdesc._support.installed import versions
-from mkdesc._support.work import Workers
+from mkdesc._support.work import Workers, in_order
 from mkdesc.batches import describe_file
 from mkdesc.features.extraction import extract_to
 from mkdesc.features.folder import Settings
@@ -196,6 +198,19 @@ def features(
             extract_to([source], out / "features", settings, workers=workers)
 
         tell(*compare(run, Path(name), rounds), photos, 10**6, read)
+
+
+@app.command()
+def pieces(
+    count: Annotated[int, typer.Option(help="How many.")] = 2_000,
+    address: Annotated[str, typer.Option(help="As for --cluster.")] = "local:2",
+) -> None:
+    """How many pieces can be handed out a second, if there is nothing to do in them."""
+    with connect(address) as cluster:
+        list(in_order(operator.neg, range(50), cluster))
+        start = time.perf_counter()
+        list(in_order(operator.neg, range(count), cluster))
+        print(f"{count / (time.perf_counter() - start):,.0f} pieces a second")
 
 
 @app.command()
