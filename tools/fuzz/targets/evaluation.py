@@ -24,7 +24,9 @@ def _run(folder: Path) -> None:
     plot = Plot("bars", "Scores", "bars", {"all": {"ours": {"score": 1.5}}})
     results = Results("hpatches", (table,), {"ours": {"score": 1.5}}, (plot,))
     for name in ("one", "two"):
-        with open_run(folder / name, {"split": "a", "seed": 3}):
+        with open_run(
+            folder / name, {"split": "a", "seed": 3, "descriptors": {"ours": {"kind": "raw"}}}
+        ):
             save_results(folder / name, results)
 
 
@@ -32,7 +34,9 @@ def _read_runs(folder: Path) -> None:
     from mkdesc.evaluation.report.compare import compare_runs
     from mkdesc.evaluation.report.runs import open_run
 
-    with open_run(folder / "one", {"split": "a", "seed": 3}):
+    with open_run(
+        folder / "one", {"split": "a", "seed": 3, "descriptors": {"ours": {"kind": "raw"}}}
+    ):
         pass
     try:
         compare_runs([folder / "one", folder / "two"]).markdown()
