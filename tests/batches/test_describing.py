@@ -297,6 +297,14 @@ def test_patches_that_vanish_are_missed(tmp_path, patches):
         open_patches(source)
 
 
+def test_what_a_kill_left_of_the_manifest_is_no_file_of_others(file, tmp_path):
+    parts = tmp_path / "out.npy.parts"
+    parts.mkdir()
+    (parts / ".mkdesc.json.0123abcd.partial").write_text("{")
+    assert describe_file(file, tmp_path / "out.npy") == (33, 128)
+    assert not parts.exists()
+
+
 def test_only_one_at_a_time(file, tmp_path):
     def again(*_):
         describe_file(file, tmp_path / "out.npy", workers=1)

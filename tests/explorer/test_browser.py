@@ -138,6 +138,27 @@ def test_composing_changes_curves_and_map(open_page, address):
     mkdesc.as_parametrization(expected)
 
 
+def test_what_is_not_checked_yet_is_not_shown(open_page, address):
+    page = open_page(address + "#k=cartesian")
+    # Patches are to follow a slider at rest; another change comes before that, its frame after.
+    page.evaluate(
+        """async () => {
+            const frame = () => new Promise(requestAnimationFrame);
+            const control = (name) => [...document.querySelectorAll(`[aria-label="${name}"]`)];
+            const slider = control("κ of x")[0];
+            slider.value = Number(slider.value) + 0.1;
+            slider.dispatchEvent(new Event("input"));
+            await frame();
+            window.requestAnimationFrame = (show) => setTimeout(show, 300);
+            const attribute = control("Attribute")[1];
+            attribute.value = "x";
+            attribute.dispatchEvent(new Event("change"));
+        }"""
+    )
+    expect(page.locator("#problem")).to_contain_text("x is there twice")
+    settle(page)
+
+
 def test_every_preset_shows_something_else(open_page, address):
     page = open_page(address)
     seen = set()

@@ -97,7 +97,8 @@ class Output(ABC):
         """
         text = self._text(made_of, complete=False)
         found = read_place(self.manifest)
-        if names_in(self.folder) - {Path(self.manifest).name}:
+        seen = {name for name in names_in(self.folder) if not name.startswith(".")}
+        if seen - {Path(self.manifest).name}:
             if found is None:
                 raise ValueError(f"{self.folder}: has files of others; choose another place")
             if _without_state(found) != _without_state(text):

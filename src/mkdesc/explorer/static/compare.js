@@ -10,6 +10,7 @@ import {
   $,
   LABELS,
   alias,
+  atRest,
   complain,
   data,
   forget,
@@ -150,7 +151,7 @@ export function showPatches() {
   // All choices at once take longer than a frame: they follow when things are at rest.
   if (memo.choices?.key !== JSON.stringify([key, state.k, state.w, data.models.length])) {
     clearTimeout(tabulating);
-    tabulating = setTimeout(() => {
+    tabulating = atRest(() => {
       piece("choices", [key, state.k, state.w, data.models.length], tabulate);
       document.body.dataset.tabulated = JSON.stringify(key);
     }, 150);

@@ -10,6 +10,7 @@ import { element } from "./composer.js";
 import {
   $,
   alias,
+  atRest,
   beginWith,
   complain,
   data,
@@ -59,7 +60,7 @@ function show() {
   showKernels(parametrization);
   // While a kernel's slider moves, its curve and map come first; the patches follow at rest.
   clearTimeout(comparing);
-  if (before && before !== memo.kernel.key) comparing = setTimeout(showPatches, 100);
+  if (before && before !== memo.kernel.key) comparing = atRest(showPatches, 100);
   else showPatches();
   document.body.dataset.ready = "true";
 }

@@ -44,6 +44,13 @@ export function redraw() {
   });
 }
 
+/** Show more when things are at rest; not of a state that has not been shown, and may make no sense. */
+export function atRest(show, wait) {
+  return setTimeout(() => {
+    if (!scheduled) show();
+  }, wait);
+}
+
 /** Change the state, show it, and note it in the address once things are at rest. */
 export function update(changes) {
   complain("");
