@@ -13,7 +13,6 @@ import mkdesc
 from mkdesc.explorer.page import export_page
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
-REST = 400  # ms until the address is written
 
 
 def settle(page):
@@ -74,7 +73,7 @@ def test_the_address_holds_the_view(open_page, address):
     page.locator("#pad").focus()
     page.keyboard.press("Shift+ArrowRight")
     page.get_by_label("angle θ of q").fill("-22.5")
-    page.wait_for_timeout(REST)
+    page.wait_for_function("() => location.hash.includes('qt=-22.5')")
     assert page.input_value("#kernel") == "polar+cartesian"
     again = open_page(page.url)
     assert reading(again) == reading(page)
@@ -253,10 +252,8 @@ def test_upload_of_patches(open_page, address, tmp_path, rng):
     expect(page.locator("#patch-b")).to_have_value("file b.png")
     a, b = mkdesc.describe(np.stack(patches), model="extended")
     assert score(page) == pytest.approx(a @ b, abs=6e-4)
-    page.wait_for_timeout(REST)
-    rows = page.locator("#choices tr").all_text_contents()
     a, b = mkdesc.describe(np.stack(patches), model="default")
-    assert f"model default{a @ b:.3f}" in rows
+    expect(page.locator("#choices")).to_contain_text(f"model default{a @ b:.3f}")
 
 
 def test_upload_of_a_photo_and_cutting(open_page, address, tmp_path, rng):
