@@ -11,7 +11,7 @@ import pytest
 
 import mkdesc
 from mkdesc._support.cluster import connect
-from mkdesc.batches import describe_file, describing
+from mkdesc.batches import describe_file, describing, outputs
 from mkdesc.batches.outputs import Npy
 from mkdesc.datasets.patch_files import open_patches
 
@@ -303,6 +303,23 @@ def test_what_a_kill_left_of_the_manifest_is_no_file_of_others(file, tmp_path):
     (parts / ".mkdesc.json.0123abcd.partial").write_text("{")
     assert describe_file(file, tmp_path / "out.npy") == (33, 128)
     assert not parts.exists()
+
+
+def test_a_kill_while_parts_are_removed_leaves_nothing_unknown(file, tmp_path, monkeypatch):
+    remove, removed = outputs.remove_place, []
+
+    def twice(place):
+        if len(removed) == 2:
+            raise KeyboardInterrupt
+        removed.append(place)
+        remove(place)
+
+    monkeypatch.setattr(outputs, "remove_place", twice)
+    with pytest.raises(KeyboardInterrupt):
+        describe_file(file, tmp_path / "out.npy")
+    monkeypatch.setattr(outputs, "remove_place", remove)
+    assert describe_file(file, tmp_path / "out.npy") == (33, 128)
+    assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "out.npy"}
 
 
 def test_only_one_at_a_time(file, tmp_path):

@@ -118,8 +118,9 @@ class Output(ABC):
         self.finish()
 
     def discard(self) -> None:
-        """Remove what was begun."""
-        for place in (self.folder, self.manifest):
+        """Remove what was begun; the manifest last, so that a kill leaves nothing unknown."""
+        inner = [inside(self.folder, name) for name in sorted(names_in(self.folder))]
+        for place in (*(one for one in inner if one != self.manifest), self.manifest, self.folder):
             if exists(place):
                 remove_place(place)
 
