@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,3 +29,21 @@ def shared() -> Path:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def replace_file() -> Callable[[Path, Path, str], None]:
+    """Puts another file in the place of one, as ``mv``, ``cp -p``, ``rsync -t`` or unzip do."""
+
+    def replace(file: Path, other: Path, how: str) -> None:
+        before = file.stat()
+        shutil.copyfile(other, file.with_name("in-between"))
+        if how == "same size and time":
+            assert other.stat().st_size == before.st_size
+        shift = {"newer": 10**9, "older": -(10**12), "same size and time": 0}[how]
+        times = (before.st_atime_ns, before.st_mtime_ns + shift)
+        os.utime(file.with_name("in-between"), ns=times)
+        file.with_name("in-between").replace(file)
+        assert file.stat().st_mtime_ns == times[1]
+
+    return replace

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc._support import workfolder
 from mkdesc._support.cluster import connect
-from mkdesc.batches import describe_file, describing, outputs
+from mkdesc.batches import describe_file, describing
 from mkdesc.batches.outputs import Npy
 from mkdesc.datasets.patch_files import open_patches
 
@@ -129,7 +130,7 @@ def test_addresses(patches, file):
         assert names == {f"part-{n:06d}.parquet" for n in range(4)}
         about = json.loads(memory.cat("/here/out.parquet.mkdesc.json"))
         assert about["complete"]
-        assert about["shape"] == [33, 128]
+        assert about["settings"]["shape"] == [33, 128]
         with pytest.raises(ValueError, match="at an address one of the latter two"):
             describe_file(file, "memory://here/out.npy")
     finally:
@@ -143,19 +144,19 @@ def test_only_what_is_missing_is_described(file, patches, suffix, monkeypatch):
     describe = describing._describe
     seen = []
 
-    def twice(piece):
+    def twice(*fixed):
         if len(seen) == 2:
             raise KeyboardInterrupt
-        seen.append(piece.part)
-        return describe(piece)
+        seen.append(fixed[-1][0])
+        return describe(*fixed)
 
     monkeypatch.setattr(describing, "_describe", twice)
     with pytest.raises(KeyboardInterrupt):
         describe_file(file, out, workers=1)
 
-    def told_of(piece):
-        seen.append(piece.part)
-        return describe(piece)
+    def told_of(*fixed):
+        seen.append(fixed[-1][0])
+        return describe(*fixed)
 
     monkeypatch.setattr(describing, "_describe", told_of)
     told = []
@@ -188,7 +189,7 @@ def test_parts_of_other_settings_are_not_mixed(file, monkeypatch):
     out = file.with_suffix(".out.parquet")
     pytest.importorskip("pyarrow")
     describe_file(file, out)
-    with pytest.raises(ValueError, match="of other patches or settings"):
+    with pytest.raises(ValueError, match=r"other settings \(model default instead of compact, "):
         describe_file(file, out, "compact")
     manifest = out.with_name(f"{out.name}.mkdesc.json")
     manifest.unlink()
@@ -229,11 +230,11 @@ def test_a_file_that_shrinks_is_an_error(file):
         source.read(10, 20)
 
 
-def _dies_once(piece, marker):
-    if piece.part == 2 and not marker.exists():
+def _dies_once(marker, *fixed):
+    if fixed[-1][0] == 2 and not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return describing._describe(piece)
+    return describing._describe(*fixed)
 
 
 def test_a_cluster_writes_the_same_bytes_even_if_a_worker_is_killed(file, monkeypatch):
@@ -245,7 +246,7 @@ def test_a_cluster_writes_the_same_bytes_even_if_a_worker_is_killed(file, monkey
     with connect("local:2") as cluster:
         describe_file(file, file.with_name("together.npy"), workers=cluster)
         marker = file.with_name("marker")
-        monkeypatch.setattr(describing, "_describe", partial(_dies_once, marker=marker))
+        monkeypatch.setattr(describing, "_describe", partial(_dies_once, marker))
         describe_file(file, file.with_name("killed.npy"), workers=cluster)
         monkeypatch.setattr(describing, "_describe", real)
     assert marker.exists()
@@ -273,7 +274,7 @@ def test_patches_that_were_changed_are_not_taken_for_the_old_ones(tmp_path, patc
     write(patches)
     describe_file(source, out)
     write(patches[::-1].copy())
-    with pytest.raises(ValueError, match="of other patches or settings"):
+    with pytest.raises(ValueError, match=r"inputs have changed since \(patches\)"):
         describe_file(source, out)
 
 
@@ -306,7 +307,7 @@ def test_what_a_kill_left_of_the_manifest_is_no_file_of_others(file, tmp_path):
 
 
 def test_a_kill_while_parts_are_removed_leaves_nothing_unknown(file, tmp_path, monkeypatch):
-    remove, removed = outputs.remove_place, []
+    remove, removed = workfolder.remove_place, []
 
     def twice(place):
         if len(removed) == 2:
@@ -314,10 +315,10 @@ def test_a_kill_while_parts_are_removed_leaves_nothing_unknown(file, tmp_path, m
         removed.append(place)
         remove(place)
 
-    monkeypatch.setattr(outputs, "remove_place", twice)
+    monkeypatch.setattr(workfolder, "remove_place", twice)
     with pytest.raises(KeyboardInterrupt):
         describe_file(file, tmp_path / "out.npy")
-    monkeypatch.setattr(outputs, "remove_place", remove)
+    monkeypatch.setattr(workfolder, "remove_place", remove)
     assert describe_file(file, tmp_path / "out.npy") == (33, 128)
     assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "out.npy"}
 

@@ -1,14 +1,15 @@
 """Features to the files of other programs: nothing lost, nothing left lying about."""
 
 import os
+import shutil
 import subprocess
 import sys
-import time
 
 import cv2
 import numpy as np
 import pytest
 
+from mkdesc._support import workfolder
 from mkdesc.features import extraction, folder
 from mkdesc.features.extraction import extract_to
 from mkdesc.features.folder import Settings, load_features
@@ -129,7 +130,7 @@ def test_parts_of_other_settings_are_kept(photos, output):
     other = Settings(max_keypoints=5, model="compact")
     parts = output.with_name(f"{output.name}.parts")
     extract_to([photos / "b.png"], parts, other, "npz")
-    with pytest.raises(ValueError, match=r"parts: has features of other settings"):
+    with pytest.raises(ValueError, match=r"parts: made with other settings"):
         extract_to([photos], output, SETTINGS)
     assert len(load_features(parts, "b.png").keypoints) == 5
     assert not output.exists()
@@ -276,20 +277,51 @@ def test_keypoints_lie_on_what_their_reader_shows(tmp_path, out, turned):
     assert size == (list(shown) if turned else [140, 90])
 
 
-@pytest.mark.parametrize("name", ["features", "f.h5"])
-def test_photographs_that_were_changed_are_not_taken_for_the_old_ones(tmp_path, name):
-    if name == "f.h5":
-        pytest.importorskip("h5py")
+@pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
+def test_photographs_that_were_replaced_are_not_taken_for_the_old_ones(
+    tmp_path, output, how, replace_file
+):
     rng = np.random.default_rng(0)
-    image, out = tmp_path / "in/a.png", tmp_path / name
+    image, other = tmp_path / "in/a.bmp", tmp_path / "other.bmp"
     image.parent.mkdir()
-    cv2.imwrite(str(image), rng.integers(0, 256, (80, 80), np.uint8))
-    assert extract_to([image.parent], out).done == ["a.png"]
-    assert extract_to([image.parent], out).kept == ["a.png"]
-    later = time.time_ns() + 10**9
-    os.utime(image, ns=(later, later))
-    if name == "f.h5":
-        with pytest.raises(ValueError, match=r"1 photographs were changed .*such as a\.png"):
-            extract_to([image.parent], out)
+    for file in (image, other):
+        cv2.imwrite(str(file), rng.integers(0, 256, (80, 80), np.uint8))
+    assert extract_to([image.parent], output).done == ["a.bmp"]
+    assert extract_to([image.parent], output).kept == ["a.bmp"]
+    replace_file(image, other, how)
+    if output.suffix:
+        with pytest.raises(ValueError, match=r"1 photographs have changed .*such as a\.bmp"):
+            extract_to([image.parent], output)
     else:
-        assert extract_to([image.parent], out).done == ["a.png"]
+        assert extract_to([image.parent], output).done == ["a.bmp"]
+        xy = load_features(output, "a.bmp").keypoints[:, :2]
+        expected = Settings().make().detect(cv2.imread(str(other), 0))
+        np.testing.assert_allclose(xy, [k.pt for k in expected], atol=1e-4)
+
+
+def test_photographs_that_were_touched_or_copied_are_kept(tmp_path, photos, output, monkeypatch):
+    extract_to([photos], output, SETTINGS)
+    for name in NAMES:
+        os.utime(photos / name, ns=(0, 0))
+    assert extract_to([photos], output, SETTINGS).kept == NAMES
+    copy = shutil.copytree(photos, tmp_path / "copy")
+    assert extract_to([copy], output, SETTINGS).kept == NAMES
+    if not output.suffix:  # what was read once is not read again
+        monkeypatch.setattr(workfolder, "_content", None)
+        assert extract_to([copy], output, SETTINGS).kept == NAMES
+
+
+def test_a_photograph_that_is_broken_now_has_no_features(photos, tmp_path):
+    extract_to([photos], tmp_path / "out", SETTINGS)
+    (photos / "b.png").write_bytes(b"nothing")
+    assert list(extract_to([photos], tmp_path / "out", SETTINGS).bad) == ["b.png"]
+    assert not (tmp_path / "out/b.png.npz").exists()
+
+
+@pytest.mark.parametrize("output", ["f", *FILES], indirect=True)
+def test_features_of_another_version_are_not_mixed(photos, output, monkeypatch):
+    extract_to([photos / "a.png"], output, SETTINGS)
+    monkeypatch.setattr(folder, "__version__", "0.0.9")
+    monkeypatch.setattr(workfolder, "__version__", "0.0.9")
+    with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
+        extract_to([photos], output, SETTINGS)

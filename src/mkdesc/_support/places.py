@@ -6,7 +6,6 @@ machine :func:`~mkdesc._support.files.atomic_path` sees to the same.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from pathlib import Path
 from typing import IO, Any
@@ -16,13 +15,13 @@ from mkdesc._support.files import atomic_path
 __all__ = [
     "as_place",
     "exists",
+    "facts_of",
     "inside",
     "is_address",
     "names_in",
     "open_place",
     "read_place",
     "remove_place",
-    "state_of",
     "write_place",
 ]
 
@@ -111,31 +110,34 @@ def exists(place: str) -> bool:
     return bool(files.exists(path))
 
 
-def state_of(place: str) -> str:
-    """What tells the files of a place from those of any other time, without reading them.
+def facts_of(place: str) -> list[tuple[str, int, str]]:
+    """What is known of the files of a place without reading them: names, sizes and the rest.
 
-    A digest of names, sizes and times, or of what a store has instead of times.
+    Of files on this machine when they and their entries were changed, and which ones they are; of
+    others what their store has instead. The name of a file that is the place itself is empty.
     """
     if is_address(place):
         files, path = _files(place)
         found = files.find(path, detail=True)
-        facts = [(name, _facts(found[name])) for name in sorted(found)]
-    elif Path(place).is_file():
-        facts = [("", _times(Path(place)))]
-    else:
-        inner = sorted(file for file in Path(place).rglob("*") if file.is_file())
-        facts = [(str(file.relative_to(place)), _times(file)) for file in inner]
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+        return [
+            (name, int(found[name].get("size") or 0), _told(found[name])) for name in sorted(found)
+        ]
+    root = Path(place)
+    inner = (
+        [root] if root.is_file() else sorted(file for file in root.rglob("*") if file.is_file())
+    )
+    facts = []
+    for file in inner:
+        state = file.stat()
+        own = f"{state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
+        name = "" if file == root else file.relative_to(root).as_posix()
+        facts.append((name, state.st_size, own))
+    return facts
 
 
-def _times(file: Path) -> str:
-    state = file.stat()
-    return f"{state.st_size} {state.st_mtime_ns}"
-
-
-def _facts(about: dict[str, Any]) -> str:
+def _told(about: dict[str, Any]) -> str:
     """What a store says of a file, but for its own name and when it was last read."""
-    keys = ("size", "ETag", "etag", "md5Hash", "mtime", "LastModified", "created")
+    keys = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "created")
     return " ".join(f"{key}={about[key]}" for key in keys if key in about)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import only_here
-from mkdesc._support.places import as_place, is_address, state_of
+from mkdesc._support.places import as_place, is_address
 from mkdesc._support.progress import Progress, nobody
-from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
+from mkdesc._support.workfolder import same_input
 from mkdesc.batches.outputs import FORMATS, Output
 from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
@@ -62,24 +61,11 @@ class How:
         own = {} if self.device is None else {"backend": "torch", "device": self.device}
         return mkd.set_params(n_threads=1, resize=self.resize, **own)
 
-    def identity(self) -> dict[str, Any]:
-        """What descriptors depend on; a file by its content, too."""
-        about = asdict(self) | {"mkdesc": __version__}
-        if self.model is not None and self.model not in bundled_models():
-            with Path(parse_model(self.model).model).open("rb") as file:
-                about["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-        return about
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Rows to describe; with the patches themselves if they cannot be had otherwise."""
-
-    source: str
-    part: int
-    how: How
-    output: Output
-    patches: NDArray[Any] | None = None
+    def inputs(self) -> dict[str, Path]:
+        """The model, if it is a file."""
+        if self.model is None or self.model in bundled_models():
+            return {}
+        return {"model": Path(parse_model(self.model).model)}
 
 
 def describe_file(
@@ -145,9 +131,18 @@ def describe_file(
     how = How(model and _everywhere(model), raw, patches.size, resize, device)
     width = how.open().transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
     target = FORMATS[Path(place).suffix](place, patches.count, width, ROWS)
-    made_of = {"patches": _fingerprint(as_place(source), patches), "how": how.identity()}
-    with nullcontext() if is_address(place) else only_here(target.folder):
-        _fill(target, source, patches, made_of, how, progress or nobody, workers)
+    work = target.work
+    with nullcontext() if is_address(place) else only_here(work.place):
+        settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
+        known = work.open(settings, {"patches": as_place(source), **how.inputs()})
+        target.begin()
+        _fill(target, source, patches, how, progress or nobody, workers)
+        if same_input(known["patches"], as_place(source)) is None:
+            raise ValueError(
+                f"{source}: was changed while it was read; remove {work.place} and describe again"
+            )
+        work.complete()
+        target.finish()
     return patches.count, width
 
 
@@ -155,36 +150,33 @@ def _fill(
     target: Output,
     source: str | Path,
     patches: PatchSource,
-    made_of: dict[str, Any],
     how: How,
     tell: Progress,
     workers: Workers,
 ) -> None:
-    """Describe what the output lacks, and complete it."""
-    missing = target.missing(made_of)
+    """Describe what the output lacks."""
+    there, work = target.written(), target.work
+    missing = [part for part in range(target.parts) if part not in there]
     todo = [last - first for first, last in map(target.bounds, missing)]
     done = patches.count - sum(todo)
     tell("describing", done, patches.count)
     bad = []
-    pieces = _pieces(as_place(source), patches, missing, how, target)
-    for reason, count in zip(in_order(_describe, pieces, workers, _lost), todo, strict=True):
+    pieces = _pieces(patches, missing, target.rows)
+    describe = partial(_describe, as_place(source), how, target)
+    found = in_order(describe, pieces, workers, partial(_lost, target))
+    for reason, count in zip(found, todo, strict=True):
         if reason is not None:
             bad.append(reason)
         done += count
         tell("describing", done, patches.count)
     if bad and not target.written():
-        target.discard()
+        work.discard()
         raise ValueError(bad[0])
     if bad:
         raise ValueError(
             f"{source}: {len(bad)} of {target.parts} parts could not be described, the others "
-            f"are kept in {target.folder}: {'; '.join(bad[:3])}{', ...' if len(bad) > 3 else ''}"
+            f"are kept in {work.place}: {'; '.join(bad[:3])}{', ...' if len(bad) > 3 else ''}"
         )
-    if state_of(as_place(source)) != made_of["patches"]["state"]:
-        raise ValueError(
-            f"{source}: was changed while it was read; remove {target.folder} and describe again"
-        )
-    target.complete(made_of)
 
 
 def _everywhere(model: str) -> str:
@@ -206,44 +198,36 @@ def _checked_place(output: str | Path) -> str:
     return place
 
 
-def _fingerprint(place: str, patches: PatchSource) -> dict[str, Any]:
-    """What tells these patches from others without reading them."""
-    return {
-        "count": patches.count,
-        "size": patches.size,
-        "dtype": str(patches.dtype),
-        "state": state_of(place),
-    }
+#: Rows to describe, and the patches themselves if they cannot be had otherwise.
+Piece = tuple[int, NDArray[Any] | None]
 
 
-def _pieces(
-    source: str, patches: PatchSource, missing: list[int], how: How, output: Output
-) -> Iterator[_Piece]:
+def _pieces(patches: PatchSource, missing: list[int], rows: int) -> Iterator[Piece]:
     if patches.stream is None:
-        yield from (_Piece(source, part, how, output) for part in missing)
+        yield from ((part, None) for part in missing)
         return
     wanted = set(missing)
-    for part, block in enumerate(patches.blocks(output.rows)):
+    for part, block in enumerate(patches.blocks(rows)):
         if part in wanted:
-            yield _Piece(source, part, how, output, block)
+            yield part, block
 
 
-def _describe(piece: _Piece) -> str | None:
+def _describe(source: str, how: How, output: Output, piece: Piece) -> str | None:
     """Describe a piece into its part of the output; if that cannot be, why."""
-    first, last = piece.output.bounds(piece.part)
+    part, patches = piece
+    first, last = output.bounds(part)
     try:
-        patches = piece.patches
         if patches is None:
-            patches = _opened(piece.source).read(first, last)
-        rows = _descriptor(piece.how).transform(patches, first=first)
+            patches = _opened(source).read(first, last)
+        rows = _descriptor(how).transform(patches, first=first)
     except ValueError as error:
         return str(error)
-    piece.output.write(piece.part, rows)
+    output.write(part, rows)
     return None
 
 
-def _lost(piece: _Piece, reason: str) -> str:
-    first, last = piece.output.bounds(piece.part)
+def _lost(output: Output, piece: Piece, reason: str) -> str:
+    first, last = output.bounds(piece[0])
     return f"patches {first} to {last - 1}: {reason}"
 
 

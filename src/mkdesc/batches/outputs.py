@@ -7,7 +7,6 @@ again writes those that are missing.
 from __future__ import annotations
 
 import io
-import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,9 +23,9 @@ from mkdesc._support.places import (
     is_address,
     names_in,
     read_place,
-    remove_place,
     write_place,
 )
+from mkdesc._support.workfolder import WorkFolder
 
 __all__ = ["FORMATS", "Output"]
 
@@ -62,14 +61,9 @@ class Output(ABC):
         return part * self.rows, min((part + 1) * self.rows, self.count)
 
     @property
-    @abstractmethod
-    def folder(self) -> str:
-        """Where the parts are."""
-
-    @property
-    def manifest(self) -> str:
-        """Where it is said what the parts are of: beside them, where no reader trips over it."""
-        return f"{self.place}.mkdesc.json"
+    def work(self) -> WorkFolder:
+        """The parts, and beside them, where no reader trips over it, what they are made of."""
+        return WorkFolder(self.place, f"{self.place}.mkdesc.json")
 
     @abstractmethod
     def begin(self) -> None:
@@ -87,89 +81,27 @@ class Output(ABC):
     def finish(self) -> None:
         """Make the whole of the parts."""
 
-    def missing(self, made_of: dict[str, Any]) -> list[int]:
-        """Begin, or go on with, descriptors of this kind; the parts to write.
-
-        Parameters
-        ----------
-        made_of
-            All that descriptors depend on. What was begun with anything else is refused.
-        """
-        text = self._text(made_of, complete=False)
-        found = read_place(self.manifest)
-        seen = {name for name in names_in(self.folder) if not name.startswith(".")}
-        if seen - {Path(self.manifest).name}:
-            if found is None:
-                raise ValueError(f"{self.folder}: has files of others; choose another place")
-            if _without_state(found) != _without_state(text):
-                raise ValueError(
-                    f"{self.folder}: has descriptors of other patches or settings; remove it or "
-                    "choose another place"
-                )
-        else:
-            write_place(self.manifest, text)
-        self.begin()
-        there = self.written()
-        return [part for part in range(self.parts) if part not in there]
-
-    def complete(self, made_of: dict[str, Any]) -> None:
-        """Finish, and say so in the manifest."""
-        write_place(self.manifest, self._text(made_of, complete=True))
-        self.finish()
-
-    def discard(self) -> None:
-        """Remove what was begun; the manifest last, so that a kill leaves nothing unknown."""
-        inner = [inside(self.folder, name) for name in sorted(names_in(self.folder))]
-        for place in (*(one for one in inner if one != self.manifest), self.manifest, self.folder):
-            if exists(place):
-                remove_place(place)
-
-    def _text(self, made_of: dict[str, Any], complete: bool) -> bytes:
-        about = {
-            "mkdesc": "descriptors",
-            "shape": [self.count, self.width],
-            "rows": self.rows,
-            "parts": self.parts,
-            "made_of": made_of,
-            "complete": complete,
-        }
-        return json.dumps(about, indent=1).encode()
-
-
-def _without_state(manifest: bytes) -> dict[str, Any] | None:
-    """What a manifest says, but for whether all is done; None if it is none."""
-    try:
-        about = json.loads(manifest)
-        return {key: value for key, value in about.items() if key != "complete"}
-    except (ValueError, AttributeError, RecursionError):
-        return None
-
 
 class Npy(Output):
     """One ``.npy``; parts wait in a folder beside it until all are there."""
 
     @property
-    def folder(self) -> str:
-        """``<place>.parts``."""
-        return f"{self.place}.parts"
-
-    @property
-    def manifest(self) -> str:
-        """Among the parts, with which it goes."""
-        return inside(self.folder, "mkdesc.json")
+    def work(self) -> WorkFolder:
+        """``<place>.parts``, which goes when all is done."""
+        return WorkFolder(f"{self.place}.parts", f"{self.place}.parts/mkdesc.json")
 
     def begin(self) -> None:
         """Nothing to make."""
 
     def written(self) -> set[int]:
         """Parts by their files."""
-        return _numbers(names_in(self.folder), ".npy")
+        return self.work.parts(".npy")
 
     def write(self, part: int, rows: Vectors) -> None:
         """Write ``part-000000.npy``."""
         buffer = io.BytesIO()
         np.save(buffer, rows)
-        write_place(inside(self.folder, f"part-{part:06d}.npy"), buffer.getbuffer())
+        write_place(self.work.part(part, ".npy"), buffer.getbuffer())
 
     def finish(self) -> None:
         """Join the parts, and remove them."""
@@ -180,12 +112,12 @@ class Npy(Output):
             np.lib.format.write_array_header_1_0(file, header)
             for part in range(self.parts):
                 file.write(self._rows(part).tobytes())
-        self.discard()
+        self.work.discard()
 
     def _rows(self, part: int) -> Vectors:
         """What :meth:`write` wrote."""
         first, last = self.bounds(part)
-        place = inside(self.folder, f"part-{part:06d}.npy")
+        place = self.work.part(part, ".npy")
         try:
             rows = array_of(read_place(place) or b"")
         except BROKEN:
@@ -198,18 +130,13 @@ class Npy(Output):
 class Parquet(Output):
     """A folder of Parquet files with columns ``row`` and ``descriptor`` (a list of floats)."""
 
-    @property
-    def folder(self) -> str:
-        """The output itself."""
-        return self.place
-
     def begin(self) -> None:
         """Nothing to make, but pyarrow will be needed."""
         _pyarrow()
 
     def written(self) -> set[int]:
         """Parts by their files."""
-        return _numbers(names_in(self.folder), ".parquet")
+        return self.work.parts(".parquet")
 
     def write(self, part: int, rows: Vectors) -> None:
         """Write ``part-000000.parquet``."""
@@ -224,7 +151,7 @@ class Parquet(Output):
         )
         buffer = pa.BufferOutputStream()
         parquet.write_table(table, buffer, compression="none", use_dictionary=False)
-        write_place(inside(self.place, f"part-{part:06d}.parquet"), memoryview(buffer.getvalue()))
+        write_place(self.work.part(part, ".parquet"), memoryview(buffer.getvalue()))
 
     def finish(self) -> None:
         """The parts are the whole."""
@@ -235,11 +162,6 @@ class Zarr(Output):
 
     #: Its name in the group.
     ARRAY = "descriptors"
-
-    @property
-    def folder(self) -> str:
-        """The output itself."""
-        return self.place
 
     def begin(self) -> None:
         """Make the array, without data."""
@@ -259,7 +181,7 @@ class Zarr(Output):
 
     def written(self) -> set[int]:
         """Parts by their chunks."""
-        chunks = inside(self.folder, f"{self.ARRAY}/c")
+        chunks = inside(self.place, f"{self.ARRAY}/c")
         return {
             int(name)
             for name in names_in(chunks)
@@ -282,16 +204,6 @@ class Zarr(Output):
 
 #: Kinds of output by the ending of their name.
 FORMATS: dict[str, type[Output]] = {".npy": Npy, ".zarr": Zarr, ".parquet": Parquet}
-
-
-def _numbers(names: set[str], suffix: str) -> set[int]:
-    """Numbers of the parts among names of files."""
-    found = set()
-    for name in names:
-        number = name.removeprefix("part-").removesuffix(suffix)
-        if name == f"part-{number}{suffix}" and number.isdecimal():
-            found.add(int(number))
-    return found
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +13,14 @@ from typing import NamedTuple
 from mkdesc._support.files import Damaged, own_folder
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
+from mkdesc._support.workfolder import same_input
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import (
     Extracted,
     Settings,
     extract_features,
-    newer,
-    refuse_foreign,
     remove_features,
+    work_folder,
 )
 from mkdesc.features.stores import colmap_database, hloc
 from mkdesc.images.listing import find_images
@@ -116,9 +117,9 @@ def _checked_format(output: Path, format: str | None) -> str:
 
 
 class _Store(NamedTuple):
-    """A file of another program: which images it has, and how features get into it."""
+    """A file of another program: fingerprints of its images, and how features get into it."""
 
-    stored_names: Callable[[Path, str], set[str]]
+    stored_images: Callable[[Path, str], dict[str, str]]
     add: Callable[[Path, Path, list[str], str], None]
 
 
@@ -129,11 +130,11 @@ def _store(kind: str, images: Mapping[str, Path]) -> _Store:
         except UnicodeEncodeError:  # such bytes of a name come as halves of characters
             raise ValueError(f"{name!r}: expected a name in UTF-8 for {kind}") from None
     if kind == "hloc":
-        return _Store(hloc.stored_names, hloc.add_features)
+        return _Store(hloc.stored_images, hloc.add_features)
     pycolmap_module()  # said before the work if it is not there
     folder = colmap_database.common_folder(images)
     add = partial(colmap_database.add_features, images=folder)
-    return _Store(colmap_database.stored_names, add)
+    return _Store(colmap_database.stored_images, add)
 
 
 def _extract_into(
@@ -145,14 +146,15 @@ def _extract_into(
 ) -> Extracted:
     """Describe what the store lacks into a folder beside it, add it as a whole, and clean up."""
     with own_folder(_parts(target), lambda: _say_waiting(target)) as parts:
-        stored = _stored(store, target, settings) & images.keys()
-        if changed := [name for name in sorted(stored) if newer(images[name], target)]:
+        known = _stored(store, target, settings)
+        stored = sorted(known.keys() & images.keys())
+        if changed := [name for name in stored if not same_input(known[name], images[name])]:
             raise ValueError(
-                f"{target}: {len(changed)} photographs were changed after it was written, such as "
+                f"{target}: {len(changed)} photographs have changed since it was written, such as "
                 f"{changed[0]}; remove it to describe all again, or choose another place"
             )
-        refuse_foreign(parts, settings)
-        missing = {name: file for name, file in images.items() if name not in stored}
+        work_folder(parts).open(json.loads(settings))  # refuses what is not ours to remove
+        missing = {name: file for name, file in images.items() if name not in known}
         found = Extracted([], [], {})
         if missing:
             found = describe(missing, parts)
@@ -172,12 +174,12 @@ def _say_waiting(target: Path) -> None:
     warnings.warn(f"{target}: another process writes it; waiting for that one", stacklevel=2)
 
 
-def _stored(store: _Store, target: Path, settings: str) -> set[str]:
-    """Which images a store has; one that is damaged is put aside, to be made again."""
+def _stored(store: _Store, target: Path, settings: str) -> dict[str, str]:
+    """Fingerprints of the images that a store has; a damaged store is put aside."""
     try:
-        return store.stored_names(target, settings)
+        return store.stored_images(target, settings)
     except Damaged as error:
         aside = target.with_name(f"{target.name}.damaged")
         target.replace(aside)
         warnings.warn(f"{error}; kept as {aside.name}, and made again", stacklevel=2)
-        return set()
+        return {}

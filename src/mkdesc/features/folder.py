@@ -8,17 +8,19 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path, read_text
+from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, read_archive, reason_of
 from mkdesc._support.progress import Progress, nobody
-from mkdesc._support.text import shorten
+from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
+from mkdesc._support.workfolder import WorkFolder, fingerprint, same_input
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
@@ -29,14 +31,12 @@ __all__ = [
     "Extracted",
     "ImageFeatures",
     "Settings",
-    "check_settings",
     "describe_image",
     "extract_features",
     "features_path",
     "load_features",
-    "newer",
-    "refuse_foreign",
     "remove_features",
+    "work_folder",
 ]
 
 #: Where a folder of features says how they were made.
@@ -56,12 +56,15 @@ class ImageFeatures(NamedTuple):
         (N, D) float32, int8 or uint8.
     image_size
         (2,) int64: width and height of the image that keypoints lie on.
+    source
+        () str: fingerprint of the file that was described, if it was a file.
     """
 
     keypoints: NDArray[np.float32]
     scores: NDArray[np.float32]
     descriptors: NDArray[Any]
     image_size: NDArray[np.int64]
+    source: NDArray[np.str_] = np.array("")
 
 
 @dataclass(frozen=True)
@@ -105,16 +108,17 @@ class Settings:
         side = self.side
         if side is None:
             side = side_for(self.detector, load_model(self.model))
-        made_of = {"model": read_card(self.model).sha256, "side": side}
+        made_of = {"mkdesc": __version__, "model": _identity(self.model), "side": side}
         return json.dumps({**asdict(self), **made_of}, indent=1)
 
 
-def _shown(key: str, value: object) -> str:
-    """A setting for reading: a model by its name, if it is a bundled one."""
-    if key != "model":
-        return shorten(str(value))
+def _identity(model: str) -> str:
+    """The name of a bundled model, by whatever file it is asked for, or the digest of another."""
+    if model in bundled_models():
+        return model
+    own = read_card(model).sha256
     known = {read_card(name).sha256: name for name in bundled_models()}
-    return known.get(str(value)) or f"one of sha256 {shorten(str(value)[:12])}"
+    return known.get(own) or f"sha256 {own}"
 
 
 class Extracted(NamedTuple):
@@ -131,22 +135,6 @@ class Extracted(NamedTuple):
     done: list[str]
     kept: list[str]
     bad: dict[str, str]
-
-
-def check_settings(place: Path, found: str, expected: str) -> None:
-    """Refuse to mix features that were made with different settings."""
-    try:
-        theirs, ours = json.loads(found), json.loads(expected)
-        theirs = {"as_stored": True, **theirs}  # before it was a setting
-        differing = [key for key in ours if theirs.get(key) != ours[key]]
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise ValueError(f"{place}: does not say how its features were made") from None
-    if differing:
-        had = ", ".join(
-            f"{key} {_shown(key, theirs.get(key))} instead of {_shown(key, ours[key])}"
-            for key in differing
-        )
-        raise ValueError(f"{place}: has features of other settings ({had}); choose another place")
 
 
 def features_path(folder: Path, name: str) -> Path:
@@ -192,81 +180,66 @@ def extract_features(
     """
     how = settings or Settings()
     target = Path(folder)
-    described = how.to_json()
+    described = json.loads(how.to_json())
     how.make(device=device)  # refuses what is wrong before anything is written
-    target.mkdir(parents=True, exist_ok=True)
-    if (target / SETTINGS).exists():
-        check_settings(target, read_text(target / SETTINGS), described)
-    elif any(features_path(target, name).exists() for name in images):
-        raise ValueError(
-            f"{target}: has files of features, but no {SETTINGS}; choose another place"
-        )
-    else:
-        with atomic_path(target / SETTINGS) as partial:
-            partial.write_text(described, encoding="utf-8")
-    kept = [name for name, file in images.items() if _is_whole(target, name, file)]
+    work_folder(target).open(described)
+    kept = [name for name, file in images.items() if _is_kept(target, name, file)]
     there = set(kept)
     names = [name for name in images if name not in there]
 
     # Other processes may work in another folder; messages here name files as their user does.
     apart = not share_memory(workers)
-    where = Path.absolute if apart else _as_it_is
-    pieces = (
-        _Piece(
-            where(images[name]), where(features_path(target, name)), how, max_pixels, device, apart
-        )
-        for name in names
-    )
+    pieces = [(images[name], features_path(target, name)) for name in names]
+    if apart:
+        pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
+    describe = partial(_describe_file, how, max_pixels, device, apart)
     tell = progress or nobody
     tell("describing", len(kept), len(images))
     bad: dict[str, str] = {}
     with nullcontext() if apart or len(names) < 2 else one_opencv_thread_each():
-        for index, reason in enumerate(in_order(_describe_file, pieces, workers, _lost)):
+        for index, reason in enumerate(in_order(describe, pieces, workers, _lost)):
             if reason is not None:
                 bad[names[index]] = reason
             tell("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A photograph to describe, and the file to write; in a process of its own or here."""
-
-    source: Path
-    target: Path
-    settings: Settings
-    max_pixels: int
-    device: str | None
-    apart: bool
-
-
-def _as_it_is(path: Path) -> Path:
-    return path
+def work_folder(folder: Path) -> WorkFolder:
+    """A folder of features."""
+    return WorkFolder(str(folder), str(folder / SETTINGS))
 
 
 #: Each thread has its own features: detectors are not meant for two at a time.
 _local = threading.local()
 
 
-def _describe_file(piece: _Piece) -> str | None:
+def _describe_file(
+    settings: Settings,
+    max_pixels: int,
+    device: str | None,
+    apart: bool,
+    piece: tuple[Path, Path],
+) -> str | None:
     """Describe a photograph into a file; if that cannot be, why."""
-    made_by = (piece.settings, piece.device)
+    source, target = piece
+    made_by = (settings, device)
     try:
         if getattr(_local, "made_by", None) != made_by:
-            if piece.apart:  # there are as many such processes as cores
+            if apart:  # there are as many such processes as cores
                 opencv().setNumThreads(1)
-            _local.features = piece.settings.make(n_threads=1, device=piece.device)
+            _local.features = settings.make(n_threads=1, device=device)
             _local.made_by = made_by
-        image = read_gray(piece.source, piece.max_pixels, as_stored=piece.settings.as_stored)
+        before = fingerprint(source)  # what is changed from here on is noticed by the next run
+        image = read_gray(source, max_pixels, as_stored=settings.as_stored)
         found = describe_image(_local.features, image)
     except (ValueError, OSError) as error:
         return str(error)
-    _save(piece.target, found)
+    _save(target, found._replace(source=np.array(before)))
     return None
 
 
-def _lost(piece: _Piece, reason: str) -> str:
-    return f"{piece.source}: {reason}"
+def _lost(piece: tuple[Path, Path], reason: str) -> str:
+    return f"{piece[0]}: {reason}"
 
 
 def describe_image(
@@ -325,40 +298,31 @@ def _check_arrays(found: ImageFeatures) -> None:
         "scores": (found.scores, (count,), "f"),
         "descriptors": (found.descriptors, (count, *found.descriptors.shape[1:2]), "fiu"),
         "image_size": (found.image_size, (2,), "iu"),
+        "source": (found.source, (), "U"),
     }
     for name, (array, shape, kinds) in expected.items():
         if array.shape != shape or array.dtype.kind not in kinds:
             raise ValueError(f"{name}: {array.dtype} {array.shape}")
+    str(found.source)  # refuses numbers that are no characters
 
 
-def newer(image: Path, made: Path) -> bool:
-    """Whether a photograph was changed after a file was made of it."""
+def _is_kept(folder: Path, name: str, image: Path) -> bool:
+    """Whether an image has features that are its own and can be read; others are removed."""
+    path = features_path(folder, name)
     try:
-        return image.stat().st_mtime_ns > made.stat().st_mtime_ns
-    except OSError:  # whoever reads them will say so
-        return False
-
-
-def _is_whole(folder: Path, name: str, image: Path) -> bool:
-    """Whether an image has features that can be read; damaged and old ones are made again."""
-    if newer(image, features_path(folder, name)):
-        return False
-    try:
-        load_features(folder, name)
+        found = load_features(folder, name)
     except FileNotFoundError:
         return False
     except ValueError as error:
         warnings.warn(f"{error}; it is made again", stacklevel=3)
         return False
-    return True
-
-
-def refuse_foreign(folder: Path, settings: str) -> None:
-    """Refuse a folder that has files but does not say that they are features so made."""
-    if (folder / SETTINGS).is_file():
-        check_settings(folder, read_text(folder / SETTINGS), settings)
-    elif folder.is_dir() and any(not file.name.startswith(".") for file in folder.iterdir()):
-        raise ValueError(f"{folder}: expected no such folder, or one of features; it has others")
+    known = str(found.source)
+    now = same_input(known, image)
+    if now is None:
+        path.unlink()
+    elif now != known:
+        _save(path, found._replace(source=np.array(now)))
+    return now is not None
 
 
 def remove_features(folder: Path, names: Iterable[str]) -> None:

@@ -34,7 +34,7 @@ def test_hlocs_groups(described):
     path, made = described / "f.h5", SETTINGS.to_json()
     hloc.add_features(path, described / "features", ["a.png"], made)
     hloc.add_features(path, described / "features", ["sub/b.png"], made)
-    assert hloc.stored_names(path, made) == {"a.png", "sub/b.png"}
+    assert hloc.stored_images(path, made).keys() == {"a.png", "sub/b.png"}
     expected = load_features(described / "features", "sub/b.png")
     with h5py.File(path) as file:
         group = file["sub/b.png"]
@@ -44,10 +44,10 @@ def test_hlocs_groups(described):
         assert group["image_size"][:].tolist() == [120, 90]
         assert group["scores"].shape == group["oris"].shape == (25,)
     with pytest.raises(ValueError, match="other settings"):
-        hloc.stored_names(path, Settings(upright=True).to_json())
+        hloc.stored_images(path, Settings(upright=True).to_json())
     path.write_text("something else")
     with pytest.raises(ValueError, match="not an HDF5 file"):
-        hloc.stored_names(path, made)
+        hloc.stored_images(path, made)
 
 
 def test_colmaps_database(described):
@@ -55,7 +55,7 @@ def test_colmaps_database(described):
     path, made = described / "d.db", SETTINGS.to_json()
     for name in ("a.png", "sub/b.png"):
         database.add_features(path, described / "features", [name], made, described / "in")
-    assert database.stored_names(path, made) == {"a.png", "sub/b.png"}
+    assert database.stored_images(path, made).keys() == {"a.png", "sub/b.png"}
     with pycolmap.Database.open(path) as base:
         image = base.read_image_with_name("sub/b.png")
         stored = np.array(base.read_keypoints(image.image_id))
@@ -69,16 +69,16 @@ def test_colmaps_database(described):
         database.add_features(path, described, ["x"], made, described, camera_model="EYE")
     (described / "text.db").write_text("something else, longer than a header of sqlite")
     with pytest.raises(ValueError, match="not a COLMAP database written by mkdesc"):
-        database.stored_names(described / "text.db", made)
+        database.stored_images(described / "text.db", made)
     for settings in ([], [(None,)]):
         with closing(sqlite3.connect(path)) as base, base:
             base.execute("DELETE FROM mkdesc")
             base.executemany("INSERT INTO mkdesc VALUES (?)", settings)
-        with pytest.raises(ValueError, match=r"d\.db: does not say how its features were made"):
-            database.stored_names(path, made)
+        with pytest.raises(ValueError, match=r"d\.db: does not say how it was made"):
+            database.stored_images(path, made)
     sqlite3.connect(described / "other.db").execute("CREATE TABLE images (name TEXT)")
     with pytest.raises(ValueError, match="not a COLMAP database written by mkdesc"):
-        database.stored_names(described / "other.db", made)
+        database.stored_images(described / "other.db", made)
 
 
 @pytest.mark.parametrize("output", ["float32", "uint8"])

@@ -37,9 +37,9 @@ def _features(*names: str) -> Callable[[Path], None]:
 
 
 def _read_features(folder: Path) -> None:
-    from mkdesc.features.folder import load_features, refuse_foreign
+    from mkdesc.features.folder import load_features, work_folder
 
-    refuse_foreign(folder / "out", settings().to_json())
+    work_folder(folder / "out").open(json.loads(settings().to_json()))
     load_features(folder / "out", "a.png")
 
 
@@ -65,16 +65,16 @@ def _forked(command: list[str], **_: object) -> subprocess.CompletedProcess[byte
 
 
 def _read_hdf5(folder: Path) -> None:
-    from mkdesc.features.stores.hloc import stored_names
+    from mkdesc.features.stores.hloc import stored_images
 
     with patch("mkdesc.features.stores.hloc.subprocess.run", _forked):
-        stored_names(folder / "out.h5", settings().to_json())
+        stored_images(folder / "out.h5", settings().to_json())
 
 
 def _read_database(folder: Path) -> None:
-    from mkdesc.features.stores.colmap_database import stored_names
+    from mkdesc.features.stores.colmap_database import stored_images
 
-    stored_names(folder / "out.db", settings().to_json())
+    stored_images(folder / "out.db", settings().to_json())
 
 
 def _report(folder: Path) -> None:

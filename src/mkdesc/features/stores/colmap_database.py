@@ -7,6 +7,7 @@ lean to one side, smaller but in the same order. COLMAP's matchers work on these
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 from mkdesc._support.apart import run_apart
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc._support.text import shorten
+from mkdesc._support.workfolder import check_settings
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
-from mkdesc.features.folder import ImageFeatures, check_settings, load_features
+from mkdesc.features.folder import ImageFeatures, load_features
 from mkdesc.heads.quantise import unit_vectors
 
 __all__ = [
@@ -30,7 +32,7 @@ __all__ = [
     "check_cameras",
     "colmap_descriptors",
     "common_folder",
-    "stored_names",
+    "stored_images",
 ]
 
 #: Of COLMAP's descriptors: numbers and length; and what is added to ours, three times the
@@ -64,8 +66,8 @@ def common_folder(images: Mapping[str, Path]) -> Path:
     return next(iter(roots))
 
 
-def stored_names(path: Path, settings: str) -> set[str]:
-    """Names of the images in a database; none if there is no database.
+def stored_images(path: Path, settings: str) -> dict[str, str]:
+    """Images in a database, and their fingerprints; none if there is no database.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def stored_names(path: Path, settings: str) -> set[str]:
         How its features must have been made.
     """
     if not path.exists():
-        return set()
+        return {}
     with path.open("rb") as file:
         if file.read(16) not in _BEGINNINGS:
             raise ValueError(f"{path}: not a COLMAP database written by mkdesc")
@@ -85,7 +87,8 @@ def stored_names(path: Path, settings: str) -> set[str]:
             if state != "ok":
                 raise Damaged(f"{path}: damaged ({shorten(state)})")
             found = base.execute("SELECT settings FROM mkdesc").fetchone()
-            names = {name for (name,) in base.execute("SELECT name FROM images")}
+            fields = "images.name, source FROM images LEFT JOIN mkdesc_images USING (name)"
+            images = dict(base.execute(f"SELECT {fields}").fetchall())
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         reason = shorten(str(error))
         if reason.startswith("no such table"):  # it is whole, but somebody else's
@@ -93,8 +96,8 @@ def stored_names(path: Path, settings: str) -> set[str]:
                 f"{path}: not a COLMAP database written by mkdesc ({reason})"
             ) from None
         raise Damaged(f"{path}: damaged ({reason})") from None
-    check_settings(path, found[0] if found else "", settings)
-    return names
+    check_settings(path, found[0] if found else "", json.loads(settings))
+    return images
 
 
 def check_cameras(cameras: str, camera_model: str) -> None:
@@ -148,12 +151,14 @@ def add_features(
             mode = "SINGLE"
         # Where COLMAP finds no room for these it ends the process.
         run_apart(_import_images, str(partial), str(images), mode, new, camera_model)
+        sources = {}
         with pycolmap.Database.open(partial) as base:
             known = {image.name: image for image in base.read_all_images()}
             for name in new:
                 if name not in known:
                     raise ValueError(f"{images / name}: COLMAP cannot read this image")
                 found = load_features(folder, name)
+                sources[name] = str(found.source)
                 camera = base.read_camera(known[name].camera_id)
                 if [camera.width, camera.height] != found.image_size.tolist():
                     raise ValueError(
@@ -170,6 +175,8 @@ def add_features(
             base.execute("CREATE TABLE IF NOT EXISTS mkdesc (settings TEXT)")
             base.execute("DELETE FROM mkdesc")
             base.execute("INSERT INTO mkdesc VALUES (?)", (settings,))
+            base.execute("CREATE TABLE IF NOT EXISTS mkdesc_images (name TEXT, source TEXT)")
+            base.executemany("INSERT INTO mkdesc_images VALUES (?, ?)", sources.items())
             base.commit()
 
 

@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
-from mkdesc.features.folder import check_settings, load_features
+from mkdesc._support.workfolder import check_settings
+from mkdesc.features.folder import load_features
 
-__all__ = ["add_features", "h5py_module", "print_contents", "stored_names"]
+__all__ = ["add_features", "h5py_module", "print_contents", "stored_images"]
 
 #: The attribute of the file that says how its features were made.
 _SETTINGS = "mkdesc"
+#: That of a group: the fingerprint of the file that was described.
+_SOURCE = "mkdesc_source"
 #: How such files begin; and those whose beginning never reached the disk.
 _BEGINNINGS = (b"\x89HDF\r\n\x1a\n", b"", bytes(8))
 #: Seconds that looking into a file may take, and bytes that are read in another one.
@@ -37,8 +40,8 @@ def h5py_module() -> Any:
     return h5py
 
 
-def stored_names(path: Path, settings: str) -> set[str]:
-    """Names of the images whose features are in a file; none if there is no file.
+def stored_images(path: Path, settings: str) -> dict[str, str]:
+    """Images whose features are in a file, and their fingerprints; none if there is no file.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ def stored_names(path: Path, settings: str) -> set[str]:
     """
     h5py_module()
     if not path.exists():
-        return set()
+        return {}
     with path.open("rb") as file:
         if file.read(8) not in _BEGINNINGS:
             raise ValueError(f"{path}: not an HDF5 file")
@@ -61,11 +64,11 @@ def stored_names(path: Path, settings: str) -> set[str]:
             capture_output=True,
             timeout=30 + 10 * seconds,  # the child counts its own: this one may have to wait
         )
-        found, names = json.loads(done.stdout)
+        found, images = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError):
         raise Damaged(f"{path}: damaged") from None
-    check_settings(path, found, settings)
-    return set(names)
+    check_settings(path, found, json.loads(settings))
+    return dict(images)
 
 
 def print_contents() -> None:
@@ -73,19 +76,19 @@ def print_contents() -> None:
     path, seconds = sys.argv[1:]
     h5py = h5py_module()
     _limit_computing(float(seconds))
-    names: list[str] = []
+    images: dict[str, str] = {}
 
     def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             for start in range(0, len(item), 4096):
                 item[start : start + 4096]
         elif "keypoints" in item:
-            names.append(name)
+            images[name] = str(item.attrs.get(_SOURCE, ""))
 
     with h5py.File(path, "r") as file:
         found = str(file.attrs.get(_SETTINGS, ""))
         file.visititems(visit)
-    print(json.dumps([found, names]))
+    print(json.dumps([found, images]))
 
 
 def _limit_computing(seconds: float) -> None:
@@ -133,6 +136,7 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
                     "image_size": found.image_size,
                 }
                 group = file.create_group(name)
+                group.attrs[_SOURCE] = str(found.source)
                 for key, array in arrays.items():
                     # Nothing has no checksum.
                     group.create_dataset(key, data=array, fletcher32=array.size > 0)

@@ -1,0 +1,301 @@
+"""Folders of results that say what they were made of, so that work goes on where it stopped.
+
+Results depend on the settings, the version of this package and the inputs. A folder keeps a record
+of these: work on the same goes on in it, work on anything else is refused. An input is known by
+its *fingerprint*: how many bytes it has, what the file system says of it, and a digest of its
+content. The content is read again only where the file system leaves doubt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mkdesc._support.places import (
+    exists,
+    facts_of,
+    inside,
+    is_address,
+    names_in,
+    read_place,
+    remove_place,
+    write_place,
+)
+from mkdesc._support.text import shorten
+from mkdesc._support.version import __version__
+from mkdesc._support.work import in_order
+
+__all__ = ["WorkFolder", "check_settings", "fingerprint", "same_input"]
+
+#: Bytes of a file that one thread digests, and that it reads at a time.
+SLICE, BLOCK = 1 << 26, 1 << 20
+#: What to do about a folder of other results.
+AWAY = "remove it or choose another place"
+
+
+def fingerprint(place: str | Path) -> str:
+    """What tells an input from any other: its size, its state in the file system, its content.
+
+    Parameters
+    ----------
+    place
+        A file or a folder, of which every file counts; or an address, whose content is not read:
+        what its store says of it has to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = file.write_text("hello")
+    >>> size, state, content = fingerprint(file).split()
+    >>> size, len(state), len(content)
+    ('5', 32, 32)
+    """
+    size, state = _state(place)
+    return f"{size} {state} {state if is_address(str(place)) else _content(place)}"
+
+
+def same_input(known: str | None, place: str | Path) -> str | None:
+    """The fingerprint of an input if it still is what it was, or None.
+
+    Parameters
+    ----------
+    known
+        Its fingerprint then. It is returned where nothing has happened to the input; where it was
+        only touched, copied or moved, the new one is.
+    place
+        As for :func:`fingerprint`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> _ = file.write_text("hello")
+    >>> known = fingerprint(file)
+    >>> same_input(known, file) == known
+    True
+    >>> os.utime(file, (0, 0))
+    >>> same_input(known, file) in (known, None)
+    False
+    >>> _ = file.write_text("there")
+    >>> same_input(known, file) is None
+    True
+    """
+    was = str(known).split(" ")
+    try:
+        size, state = _state(place)
+        if was[:2] == [size, state]:
+            return known
+        if was[0] != size:
+            return None
+        now = fingerprint(place)
+    except OSError:  # whoever reads it will say so
+        return None
+    return now if now.split(" ")[2] == was[-1] else None
+
+
+def _state(place: str | Path) -> tuple[str, str]:
+    """How many bytes a place has, and a digest of what is known of its files without reading."""
+    facts = facts_of(str(place))
+    size = sum(size for _, size, _ in facts)
+    return str(size), hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def _content(place: str | Path) -> str:
+    """A digest of what is in the files of a place."""
+    slices = [
+        (name, Path(place, name) if name else Path(place), start)
+        for name, size, _ in facts_of(str(place))
+        for start in range(0, max(size, 1), SLICE)
+    ]
+    whole = hashlib.sha256()
+    found = in_order(_digest, slices, 1 if len(slices) == 1 else None)
+    for (name, _, start), digest in zip(slices, found, strict=True):
+        whole.update(f"{name} {start} ".encode(errors="surrogateescape") + digest)
+    return whole.hexdigest()[:32]
+
+
+def _digest(piece: tuple[str, Path, int]) -> bytes:
+    _, file, start = piece
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        stream.seek(start)
+        for _ in range(SLICE // BLOCK):
+            digest.update(stream.read(BLOCK))
+    return digest.digest()
+
+
+def check_settings(where: str | Path, found: Any, wanted: Mapping[str, Any]) -> None:
+    """Refuse to mix results that were made with different settings.
+
+    Parameters
+    ----------
+    where
+        What has the results, for the message.
+    found
+        The settings they were made with, or JSON of these; anything else is refused too.
+    wanted
+        Those asked for.
+    """
+    if isinstance(found, (str, bytes)):
+        found = _parsed(found)
+    if not isinstance(found, dict):
+        raise ValueError(f"{where}: does not say how it was made; {AWAY}")
+    known, asked = _flat(found), _flat(json.loads(json.dumps(wanted)))
+    differing = [
+        f"{shorten(key)} was another file"
+        if key.endswith("sha256")
+        else f"{shorten(key)} {_shown(known.get(key))} instead of {_shown(asked.get(key))}"
+        for key in sorted({*known, *asked})
+        if known.get(key) != asked.get(key)
+    ]
+    if differing:
+        more = f" and {len(differing) - 3} more" if len(differing) > 3 else ""
+        raise ValueError(
+            f"{where}: made with other settings ({', '.join(differing[:3])}{more}); {AWAY}"
+        )
+
+
+def _flat(settings: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """Settings in settings by one key."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        inner = value if isinstance(value, dict) and value else None
+        flat |= _flat(inner, f"{above}{key} ") if inner else {f"{above}{key}": value}
+    return flat
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else shorten(str(value))
+
+
+def _parsed(text: str | bytes) -> Any:
+    """What JSON says; None for text that is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """A folder of results that says what they were made of.
+
+    Attributes
+    ----------
+    place
+        The folder: a path or an address.
+    record
+        The file that says it, in the folder or beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> name = tempfile.mkdtemp()
+    >>> folder = WorkFolder(name, f"{name}/record.json")
+    >>> folder.open({"side": 3})
+    {}
+    >>> folder.write("part-000000.txt", b"first")
+    >>> folder.open({"side": 3})
+    {}
+    >>> folder.parts(".txt")
+    {0}
+    >>> folder.open({"side": 4})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...: made with other settings (side 3 instead of 4); remove it or choose another...
+    """
+
+    place: str
+    record: str
+
+    def open(
+        self,
+        settings: Mapping[str, Any],
+        inputs: Mapping[str, str | Path] | None = None,
+        grows: str = "",
+        **notes: Any,
+    ) -> dict[str, str]:
+        """Begin work, or go on with it; ValueError if the folder has anything else.
+
+        Parameters
+        ----------
+        settings
+            All that results depend on, besides the version and the inputs; plain values.
+        inputs
+            What the work reads, by names for messages. There may be more of them than before.
+        grows
+            A setting with settings in it, of which there may be more than before.
+        notes
+            What else the record says, for people.
+
+        Returns
+        -------
+        dict
+            Fingerprints of the inputs.
+        """
+        wanted = json.loads(json.dumps({"mkdesc": __version__, **settings}))
+        names = names_in(self.place) - {Path(self.record).name}
+        found = None
+        if any(not name.startswith(".") for name in names):  # hidden: what a kill has left
+            found = self.read()
+            if found is None:
+                raise ValueError(f"{self.place}: has files of others; choose another place")
+            known = found["settings"]
+            if isinstance(known.get(grows), dict):
+                known = {**known, grows: {**wanted.get(grows, {}), **known[grows]}}
+            check_settings(self.place, known, wanted)
+        before: dict[str, Any] = {} if found is None else found["inputs"]
+        now: dict[str, str] = {}
+        for name, place in (inputs or {}).items():
+            same = same_input(before[name], place) if name in before else fingerprint(place)
+            now |= {} if same is None else {name: same}
+        changed = [name for name in {**before, **(inputs or {})} if name not in now]
+        if changed:
+            raise ValueError(
+                f"{self.place}: its inputs have changed since ({shorten(changed[0])}); {AWAY}"
+            )
+        state = {"settings": wanted, "inputs": now}
+        if found is None or {**found, **state} != found:
+            self._write({**state, "complete": False, **notes})
+        return now
+
+    def read(self) -> dict[str, Any] | None:
+        """What the record says: ``settings``, ``inputs``, ``complete``; None if there is none."""
+        text = read_place(self.record)
+        if text is None:
+            return None
+        found = _parsed(text)
+        if not isinstance(found, dict) or not all(
+            isinstance(found.get(key), dict) for key in ("settings", "inputs")
+        ):
+            raise ValueError(f"{self.record}: damaged, or not by mkdesc; {AWAY}")
+        return found
+
+    def _write(self, record: dict[str, Any]) -> None:
+        write_place(self.record, json.dumps(record, indent=1).encode())
+
+    def parts(self, suffix: str) -> set[int]:
+        """Numbers of the parts that are there."""
+        names = names_in(self.place)
+        numbers = (name.removeprefix("part-").removesuffix(suffix) for name in names)
+        found = {int(number) for number in numbers if number.isdecimal()}
+        return {number for number in found if Path(self.part(number, suffix)).name in names}
+
+    def part(self, number: int, suffix: str) -> str:
+        """The place of a part."""
+        return inside(self.place, f"part-{number:06d}{suffix}")
+
+    def complete(self) -> None:
+        """Say that all results are there."""
+        self._write({**(self.read() or {}), "complete": True})
+
+    def discard(self) -> None:
+        """Remove all of it; the record last, so that a kill leaves nothing unknown."""
+        inner = [inside(self.place, name) for name in sorted(names_in(self.place))]
+        for place in (*(one for one in inner if one != self.record), self.record, self.place):
+            if exists(place):
+                remove_place(place)
