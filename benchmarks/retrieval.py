@@ -88,7 +88,7 @@ def precision(signatures: Signatures, features: Path, scenes: dict[str, str]) ->
     names = signatures.names
     plain, verified = [], []
     for shard in signatures.shards:
-        for name, own in shard.signatures():
+        for name, _, own in shard.entries():
             if scenes[name].startswith("photo ") or name.startswith("photo-"):
                 continue
             scores = signatures.similarities(own).astype(np.float64)
@@ -116,9 +116,8 @@ def quality(data: Path) -> None:
         for kind, folder in folders.items():
             words = learn_from(folder, names)
             made = signatures_of(folder, names, words)
-            stamps = dict.fromkeys(names, (0, 0))
             (work / kind).mkdir()
-            shards = list(write_shards(work / kind, 0, stamps, made, len(words)))
+            shards = list(write_shards(work / kind, 0, made, len(words)))
             plain, verified = precision(Signatures(words, shards), folder, scenes)
             print(f"{kind:<9} mAP {plain:.4f}, verified {verified:.4f}", flush=True)
         pairs = {*similar_pairs(index.signatures)}
@@ -201,8 +200,8 @@ def scale(most: int) -> None:
         with tempfile.TemporaryDirectory(dir=os.environ.get("MKDESC_SCRATCH")) as place:
             own = min(count, SHARD)
             names = [f"{number:08d}.jpg" for number in range(own)]
-            found = zip(names, (pool[i % 500] for i in range(own)), strict=True)
-            shards = list(write_shards(Path(place), 0, dict.fromkeys(names, (0, 0)), found, words))
+            found = [(name, "", pool[i % 500]) for i, name in enumerate(names)]
+            shards = list(write_shards(Path(place), 0, found, words))
             for number in range(1, -(-count // SHARD)):  # copies: on the disk and in memory
                 copy = Path(place) / f"shard-{number:06d}"
                 shutil.copytree(shards[0].folder, copy)

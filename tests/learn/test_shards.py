@@ -26,7 +26,7 @@ from mkdesc.learn import (
     sources,
 )
 from mkdesc.learn.photos import Recipe
-from mkdesc.learn.rows import pairs_among, whole_points
+from mkdesc.learn.rows import RowShard, pairs_among, whole_points
 from mkdesc.learn.shards import Part, held_out
 
 
@@ -95,7 +95,7 @@ def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
         stamp = first.stat().st_mtime_ns
         max(folder.glob("part-*")).unlink()  # killed before the last one
     assert first.stat().st_mtime_ns == stamp
-    with pytest.raises(ValueError, match="of other data or settings"):
+    with pytest.raises(ValueError, match="made with other settings"):
         learn_shards(cut(5), mkd, Whitening("gda", 16), workers=processes, parts=folder)
     with pytest.raises(ValueError, match="parts: expected a folder"):
         learn_shards(cut(5), mkd, whitening, workers=processes)
@@ -149,9 +149,29 @@ def test_damaged_notes_of_parts_are_named(part, skipped):
 
 
 def test_parts_of_something_that_is_no_text(mkd, tmp_path):
-    (tmp_path / "_parts.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="has parts of other data or settings"):
+    (tmp_path / "mkdesc.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "part-000000.safetensors").touch()
+    with pytest.raises(ValueError, match=r"mkdesc\.json: damaged, or not by mkdesc"):
         learn_shards(cut(2), mkd, parts=tmp_path)
+
+
+def test_parts_of_another_version_are_not_mixed(mkd, processes, tmp_path, monkeypatch):
+    learn_shards(cut(2), mkd, workers=processes, parts=tmp_path)
+    monkeypatch.setattr("mkdesc._support.workfolder.__version__", "0.0.9")
+    with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
+        learn_shards(cut(2), mkd, workers=processes, parts=tmp_path)
+
+
+def test_shards_that_differ_in_the_middle_of_an_array_are_others(mkd, processes, tmp_path, rng):
+    np.savez(tmp_path / "a.npz", patches=smooth_points(rng, 600, 2, 12))
+    rows, labels = np.arange(1200), np.repeat(np.arange(600), 2)
+    parts = tmp_path / "parts"
+    shard = RowShard(str(tmp_path / "a.npz"), rows, labels)
+    learn_shards([shard], mkd, workers=processes, parts=parts)
+    labels = np.where(labels == 300, 301, labels)
+    shard = RowShard(str(tmp_path / "a.npz"), rows, labels)
+    with pytest.raises(ValueError, match="made with other settings"):
+        learn_shards([shard], mkd, workers=processes, parts=parts)
 
 
 def test_millions_of_patches_leave_a_sample_for_the_score(mkd):
@@ -238,6 +258,28 @@ def hpatches(folder, rng):
     return lambda **who: learn_hpatches(
         folder / "h", MKD("cartesian", 64), Whitening("gda", 8, ridge=0.01), **who
     )
+
+
+#: A file of every source, to be replaced.
+FILES = {photos: "photos/a.png", patches: "a.npz", phototourism: "subset/patches0000.bmp"}
+
+
+@pytest.mark.filterwarnings("ignore:skipped")
+@pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
+@pytest.mark.parametrize("source", [photos, patches, phototourism, hpatches])
+def test_parts_of_data_that_were_replaced_are_not_used(
+    source, how, tmp_path, rng, processes, monkeypatch, replace_file
+):
+    monkeypatch.setattr(sources, "SHARD", 100)
+    learn = source(tmp_path, rng)
+    learn(workers=processes, parts=tmp_path / "parts")
+    file = tmp_path / FILES.get(source, "h/v_a/ref.png")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 255
+    (tmp_path / "other").write_bytes(data)
+    replace_file(file, tmp_path / "other", how)
+    with pytest.raises(ValueError, match=r"parts: its inputs have changed since \(.*\)"):
+        learn(workers=processes, parts=tmp_path / "parts")
 
 
 @pytest.mark.filterwarnings("ignore:skipped")

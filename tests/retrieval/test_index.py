@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import suppress
 
 import cv2
 import numpy as np
@@ -87,7 +88,7 @@ def test_updates_leave_what_a_new_index_has(places, view, tmp_path, monkeypatch)
     assert {one.name for one in index.find(places / "2/0.png", 2)} == {"1/0.png", "2/0.png"}
     # Signatures are those of the features that are there, by the words that are there.
     for shard in index.signatures.shards:
-        for name, stored in shard.signatures():
+        for name, _, stored in shard.entries():
             made = make_signature(index.features(name).descriptors, index.signatures.words)
             np.testing.assert_array_equal(stored.codes, made.codes)
     listed = json.loads((target / "index.json").read_text())
@@ -147,19 +148,60 @@ def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
     assert listed[0] == listed[1]
 
 
-def test_images_that_change_while_work_is_interrupted(places, tmp_path):
+@pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
+@pytest.mark.parametrize("when", ["while work is interrupted", "afterwards"])
+def test_photographs_that_were_replaced(places, tmp_path, replace_file, when, how):
+    for file in places.rglob("*.png"):  # all of one size
+        cv2.imwrite(str(file.with_suffix(".bmp")), cv2.imread(str(file), 0))
+        file.unlink()
+
     def stop(what, done, total):
-        if done == 9:
+        if done == 9 and when.startswith("while"):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):
         mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
-    shutil.copy(places / "2/0.png", places / "0/0.png")
-    later = (tmp_path / "index/features/0/0.png.npz").stat().st_mtime_ns + 10**9
-    os.utime(places / "0/0.png", ns=(later, later))
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    replace_file(places / "0/0.bmp", places / "2/0.bmp", how)
+    found = mkdesc.Index.update(places, tmp_path / "index", FEW)
+    assert found.changed == ([] if when.startswith("while") else ["0/0.bmp"])
     index = mkdesc.Index(tmp_path / "index")
-    assert {one.name for one in index.find(places / "2/0.png", 2)} == {"0/0.png", "2/0.png"}
+    assert {one.name for one in index.find(places / "2/0.bmp", 2)} == {"0/0.bmp", "2/0.bmp"}
+    here, there = (index.features(name).descriptors for name in ("0/0.bmp", "2/0.bmp"))
+    np.testing.assert_array_equal(here, there)
+
+
+def test_photographs_that_were_touched_are_kept_and_read_once(places, tmp_path, monkeypatch):
+    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    for file in places.rglob("*.png"):
+        os.utime(file, ns=(0, 0))
+    monkeypatch.setattr("mkdesc.features.folder.read_gray", None)  # nothing is described
+    assert mkdesc.Index.update(places, tmp_path / "index").kept == sorted(_names(places))
+    monkeypatch.setattr("mkdesc._support.workfolder._content", None)
+    assert mkdesc.Index.update(places, tmp_path / "index").kept == sorted(_names(places))
+    assert len(mkdesc.Index(tmp_path / "index")) == 9
+
+
+def test_an_index_of_another_version_is_searched_but_not_added_to(places, index, monkeypatch):
+    for module in ("features.folder", "_support.workfolder"):
+        monkeypatch.setattr(f"mkdesc.{module}.__version__", "9.9.9")
+    with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 9\.9\.9\)"):
+        mkdesc.Index.update(places, index.path)
+    assert mkdesc.Index(index.path).find(places / "1/2.png", k=1)[0].name == "1/2.png"
+
+
+def test_full_shards_are_not_written_again(places, view, tmp_path, monkeypatch):
+    for module in ("shards", "updating"):
+        monkeypatch.setattr(f"mkdesc.retrieval.{module}.SHARD", 4)
+    target = tmp_path / "index"
+    mkdesc.Index.update(places, target, FEW)
+    before = json.loads((target / "index.json").read_text())["shards"]
+    assert len(before) == 3  # of 4, 4 and 1 images
+    cv2.imwrite(str(places / "2/9.png"), view(2, 10))
+    mkdesc.Index.update(places, target)
+    after = json.loads((target / "index.json").read_text())["shards"]
+    assert after[:2] == before[:2]
+    assert len(after) == 3
+    assert before[2] not in after
 
 
 def test_words_are_learned_again_when_there_are_many_more(places, tmp_path):
@@ -202,8 +244,8 @@ def _another_name(name):
     """A list of images with a name that the folder of an image cannot give it."""
 
     def write(file):
-        (_, *stamp), *others = json.loads(file.read_text())
-        file.write_text(json.dumps([[name, *stamp], *others]))
+        (_, source), *others = json.loads(file.read_text())
+        file.write_text(json.dumps([[name, source], *others]))
 
     return write
 
@@ -218,7 +260,7 @@ def _unclosed(file):
     [
         ("codes.npy", _unclosed),
         ("images.json", lambda file: file.write_text("[" * 100_000)),
-        ("images.json", lambda file: file.write_text('[["a.png", 1e999, 2]]')),
+        ("images.json", lambda file: file.write_text('[["a.png", 1, 2]]')),
         ("images.json", _another_name(f"{'x' * 5000}.png")),
         ("images.json", _another_name("../../precious")),
         ("images.json", _another_name("/precious")),

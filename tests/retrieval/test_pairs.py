@@ -81,8 +81,8 @@ def test_places_of_many_views_get_more_pairs(tmp_path, rng):
     views = [thing + 0.2 * rng.normal(size=thing.shape) for _ in range(6)]
     others = [rng.normal(size=(60, 64)) for _ in range(6)]
     made = {f"{i:02d}": make_signature(x, words) for i, x in enumerate([*views, *others])}
-    stamps = dict.fromkeys(made, (0, 0))
-    shards = list(write_shards(tmp_path, 0, stamps, iter(made.items()), len(words)))
+    entries = [(name, "", signature) for name, signature in made.items()]
+    shards = list(write_shards(tmp_path, 0, entries, len(words)))
     pairs = similar_pairs(Signatures(words, shards), k=6)
     assert {*combinations([f"{i:02d}" for i in range(6)], 2)} <= {*pairs}
     assert len(pairs) <= 12 * 6 // 2 + 1

@@ -76,10 +76,10 @@ def test_shards_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
         own = rng.normal(size=(10 * number, 100))  # the first one has nothing
         kept = common[: 5 * number] + 0.2 * rng.normal(size=(5 * number, 100))
         made[f"{number}.png"] = make_signature(np.concatenate([own, kept]), words)
-    stamps = dict.fromkeys(made, (1, 2))
-    shards = list(write_shards(tmp_path, 5, stamps, iter(made.items()), 20))
+    entries = [(name, "1 2 3", signature) for name, signature in made.items()]
+    shards = list(write_shards(tmp_path, 5, entries, 20))
     assert [shard.folder.name for shard in shards] == [f"shard-00000{i}" for i in (5, 6, 7)]
-    back = {name: one for shard in shards for name, one in shard.signatures()}
+    back = {name: one for shard in shards for name, _, one in shard.entries()}
     assert list(back) == list(made)
     for name, signature in made.items():
         np.testing.assert_array_equal(back[name].words, signature.words)

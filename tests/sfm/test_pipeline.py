@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -237,6 +238,48 @@ def noise(tmp_path, rng):
         noise = cv2.GaussianBlur(rng.integers(0, 256, (90, 120), np.uint8), (0, 0), 1.5)
         cv2.imwrite(str(tmp_path / "in" / f"{name}.png"), cv2.normalize(noise, None, 0, 255, 32))
     return tmp_path / "in"
+
+
+def keypoints(database, name):
+    with pycolmap.Database.open(database) as base:
+        return np.array(base.read_keypoints(base.read_image_with_name(name).image_id))
+
+
+@pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
+def test_photographs_that_were_replaced_are_matched_again(noise, tmp_path, replace_file, how):
+    for file in (*noise.iterdir(), noise / "c.png"):  # all of one size
+        source = file if file.exists() else noise / "b.png"
+        cv2.imwrite(str(file.with_suffix(".bmp")), cv2.imread(str(source), 0)[:, ::-1])
+    for file in noise.glob("*.png"):
+        file.unlink()
+    shutil.move(noise / "c.bmp", tmp_path / "c.bmp")
+    matched = match_images(noise, tmp_path / "out", HOW)
+    first = keypoints(matched.database, "a.bmp")
+    replace_file(noise / "a.bmp", tmp_path / "c.bmp", how)
+    again = match_images(noise, tmp_path / "out", HOW)
+    assert again.made_of != matched.made_of
+    now = keypoints(again.database, "a.bmp")
+    assert not np.array_equal(now, first)
+    np.testing.assert_array_equal(now, keypoints(again.database, "b.bmp"))
+    with closing(sqlite3.connect(again.database)) as base:
+        (count,) = base.execute("SELECT rows FROM matches").fetchone()
+    assert count == len(now)  # of the same photograph, not of the one that was there
+
+
+def test_photographs_that_are_gone_are_not_mapped(noise, tmp_path):
+    cv2.imwrite(str(noise / "c.png"), cv2.imread(str(noise / "a.png"), 0)[::-1])
+    match_images(noise, tmp_path / "out", HOW)
+    (noise / "c.png").unlink()
+    matched = match_images(noise, tmp_path / "out", HOW)
+    with pycolmap.Database.open(matched.database) as base:
+        assert {image.name for image in base.read_all_images()} == {"a.png", "b.png"}
+
+
+def test_matches_of_another_version_are_not_mixed(noise, tmp_path, monkeypatch):
+    match_images(noise, tmp_path / "out", HOW)
+    monkeypatch.setattr("mkdesc.features.folder.__version__", "0.0.9")
+    with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
+        match_images(noise, tmp_path / "out", HOW)
 
 
 @pytest.mark.parametrize(

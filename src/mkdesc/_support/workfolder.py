@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mkdesc._support.places import (
     exists,
@@ -29,7 +30,17 @@ from mkdesc._support.text import shorten
 from mkdesc._support.version import __version__
 from mkdesc._support.work import in_order
 
-__all__ = ["WorkFolder", "check_settings", "fingerprint", "same_input"]
+__all__ = [
+    "WorkFolder",
+    "cached_reader",
+    "check_settings",
+    "content_part",
+    "fingerprint",
+    "is_untouched",
+    "same_input",
+]
+
+T = TypeVar("T")
 
 #: Bytes of a file that one thread digests, and that it reads at a time.
 SLICE, BLOCK = 1 << 26, 1 << 20
@@ -85,17 +96,44 @@ def same_input(known: str | None, place: str | Path) -> str | None:
     >>> same_input(known, file) is None
     True
     """
-    was = str(known).split(" ")
+    if is_untouched(known, place):
+        return known
     try:
-        size, state = _state(place)
-        if was[:2] == [size, state]:
-            return known
-        if was[0] != size:
+        if not str(known).startswith(f"{_state(place)[0]} "):
             return None
         now = fingerprint(place)
     except OSError:  # whoever reads it will say so
         return None
-    return now if now.split(" ")[2] == was[-1] else None
+    return now if content_part(now) == content_part(str(known)) else None
+
+
+def is_untouched(known: str | None, place: str | Path) -> bool:
+    """Whether the file system says that nothing has happened to an input.
+
+    Parameters
+    ----------
+    known, place
+        As for :func:`same_input`.
+    """
+    try:
+        return str(known).split(" ")[:2] == [*_state(place)]
+    except OSError:
+        return False
+
+
+def cached_reader(size: int) -> Callable[[Callable[[Path], T]], Callable[[Path], T]]:
+    """Keep what a function has read of the last files, for as long as nothing happens to these."""
+
+    def decorate(read: Callable[[Path], T]) -> Callable[[Path], T]:
+        kept = lru_cache(size)(lambda path, state: read(path))
+        return wraps(read)(lambda path: kept(path, _state(path)))
+
+    return decorate
+
+
+def content_part(known: str) -> str:
+    """The part of a fingerprint that depends on the content alone."""
+    return known.rpartition(" ")[2]
 
 
 def _state(place: str | Path) -> tuple[str, str]:
@@ -147,8 +185,8 @@ def check_settings(where: str | Path, found: Any, wanted: Mapping[str, Any]) -> 
         raise ValueError(f"{where}: does not say how it was made; {AWAY}")
     known, asked = _flat(found), _flat(json.loads(json.dumps(wanted)))
     differing = [
-        f"{shorten(key)} was another file"
-        if key.endswith("sha256")
+        f"{shorten(key.removesuffix(' sha256'), 300)} was another file"
+        if key.endswith(" sha256")
         else f"{shorten(key)} {_shown(known.get(key))} instead of {_shown(asked.get(key))}"
         for key in sorted({*known, *asked})
         if known.get(key) != asked.get(key)
@@ -238,6 +276,8 @@ class WorkFolder:
             Fingerprints of the inputs.
         """
         wanted = json.loads(json.dumps({"mkdesc": __version__, **settings}))
+        if Path(self.place).is_file():
+            raise ValueError(f"{self.place}: expected a folder, got a file")
         names = names_in(self.place) - {Path(self.record).name}
         found = None
         if any(not name.startswith(".") for name in names):  # hidden: what a kill has left

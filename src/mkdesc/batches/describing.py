@@ -136,7 +136,7 @@ def describe_file(
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
         known = work.open(settings, {"patches": as_place(source), **how.inputs()})
         target.begin()
-        _fill(target, source, patches, how, progress or nobody, workers)
+        _fill(target, source, patches, how, known, progress or nobody, workers)
         if same_input(known["patches"], as_place(source)) is None:
             raise ValueError(
                 f"{source}: was changed while it was read; remove {work.place} and describe again"
@@ -151,6 +151,7 @@ def _fill(
     source: str | Path,
     patches: PatchSource,
     how: How,
+    known: dict[str, str],
     tell: Progress,
     workers: Workers,
 ) -> None:
@@ -162,7 +163,7 @@ def _fill(
     tell("describing", done, patches.count)
     bad = []
     pieces = _pieces(patches, missing, target.rows)
-    describe = partial(_describe, as_place(source), how, target)
+    describe = partial(_describe, as_place(source), how, known, target)
     found = in_order(describe, pieces, workers, partial(_lost, target))
     for reason, count in zip(found, todo, strict=True):
         if reason is not None:
@@ -212,14 +213,16 @@ def _pieces(patches: PatchSource, missing: list[int], rows: int) -> Iterator[Pie
             yield part, block
 
 
-def _describe(source: str, how: How, output: Output, piece: Piece) -> str | None:
+def _describe(
+    source: str, how: How, known: dict[str, str], output: Output, piece: Piece
+) -> str | None:
     """Describe a piece into its part of the output; if that cannot be, why."""
     part, patches = piece
     first, last = output.bounds(part)
     try:
         if patches is None:
-            patches = _opened(source).read(first, last)
-        rows = _descriptor(how).transform(patches, first=first)
+            patches = _opened(source, known["patches"]).read(first, last)
+        rows = _descriptor(how, known.get("model")).transform(patches, first=first)
     except ValueError as error:
         return str(error)
     output.write(part, rows)
@@ -231,9 +234,12 @@ def _lost(output: Output, piece: Piece, reason: str) -> str:
     return f"patches {first} to {last - 1}: {reason}"
 
 
-_opened = lru_cache(1)(open_patches)
+# Workers outlive a run: what they keep is known by the fingerprints of files, too.
+@lru_cache(1)
+def _opened(source: str, known: str) -> PatchSource:
+    return open_patches(source)
 
 
 @lru_cache(1)
-def _descriptor(how: How) -> MKD:
+def _descriptor(how: How, known: str | None) -> MKD:
     return how.open()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mkdesc._support.progress import Progress, nobody
@@ -21,16 +21,6 @@ from mkdesc.evaluation.contenders import (
 from mkdesc.evaluation.training import sequence_rows, subset_rows
 
 __all__ = ["fill_cache"]
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A part of the data to describe: a sequence of a folder, or a subset (no sequence)."""
-
-    descriptor: str
-    cache: Path
-    data: Path
-    sequence: str | None
 
 
 def fill_cache(
@@ -62,9 +52,9 @@ def fill_cache(
     """
     tell = progress or nobody
     names = dict.fromkeys(name for one in descriptors if (name := _name(one)) is not None)
-    place, source = cache.folder.absolute(), data.absolute()
-    pieces = [_Piece(name, place, source, part) for part in sequences for name in names]
-    for done, _ in enumerate(in_order(_fill, pieces, workers), 1):
+    fill = partial(_fill, cache.folder.absolute(), data.absolute())
+    pieces = [(name, part) for part in sequences for name in names]
+    for done, _ in enumerate(in_order(fill, pieces, workers), 1):
         tell("describing", done, len(pieces))
 
 
@@ -82,10 +72,11 @@ def _name(descriptor: Descriptor) -> str | None:
     return whole.name if same else None
 
 
-def _fill(piece: _Piece) -> None:
-    cache = DescriptorCache(piece.cache)
-    base = base_of(get_descriptor(piece.descriptor))
-    if piece.sequence is None:
-        subset_rows(cache, base, Subset(piece.data))
+def _fill(folder: Path, data: Path, piece: tuple[str, str | None]) -> None:
+    """Describe a sequence of a folder, or a subset (no sequence)."""
+    name, sequence = piece
+    cache, base = DescriptorCache(folder), base_of(get_descriptor(name))
+    if sequence is None:
+        subset_rows(cache, base, Subset(data))
     else:
-        sequence_rows(cache, base, HPatches(piece.data), piece.sequence)
+        sequence_rows(cache, base, HPatches(data), sequence)

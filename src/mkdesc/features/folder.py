@@ -20,7 +20,7 @@ from mkdesc._support.npy import BROKEN, read_archive, reason_of
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
-from mkdesc._support.workfolder import WorkFolder, fingerprint, same_input
+from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
 from mkdesc.images.frames import points_from_keypoints
 from mkdesc.images.keypoints import make_detector
@@ -31,10 +31,12 @@ __all__ = [
     "Extracted",
     "ImageFeatures",
     "Settings",
+    "content_of",
     "describe_image",
     "extract_features",
     "features_path",
     "load_features",
+    "load_file",
     "remove_features",
     "work_folder",
 ]
@@ -180,9 +182,9 @@ def extract_features(
     """
     how = settings or Settings()
     target = Path(folder)
-    described = json.loads(how.to_json())
+    described = how.to_json()
     how.make(device=device)  # refuses what is wrong before anything is written
-    work_folder(target).open(described)
+    work_folder(target).open(json.loads(described))
     kept = [name for name, file in images.items() if _is_kept(target, name, file)]
     there = set(kept)
     names = [name for name in images if name not in there]
@@ -192,7 +194,7 @@ def extract_features(
     pieces = [(images[name], features_path(target, name)) for name in names]
     if apart:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
-    describe = partial(_describe_file, how, max_pixels, device, apart)
+    describe = partial(_describe_file, how, described, max_pixels, device, apart)
     tell = progress or nobody
     tell("describing", len(kept), len(images))
     bad: dict[str, str] = {}
@@ -215,6 +217,7 @@ _local = threading.local()
 
 def _describe_file(
     settings: Settings,
+    described: str,
     max_pixels: int,
     device: str | None,
     apart: bool,
@@ -222,7 +225,7 @@ def _describe_file(
 ) -> str | None:
     """Describe a photograph into a file; if that cannot be, why."""
     source, target = piece
-    made_by = (settings, device)
+    made_by = (described, device)  # which says which model the settings name
     try:
         if getattr(_local, "made_by", None) != made_by:
             if apart:  # there are as many such processes as cores
@@ -279,7 +282,11 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
     name
         Of the image.
     """
-    path = features_path(Path(folder), name)
+    return load_file(features_path(Path(folder), name))
+
+
+def load_file(path: Path) -> ImageFeatures:
+    """The same by the file of the features."""
     try:
         found = ImageFeatures(*read_archive(path, ImageFeatures._fields))
         _check_arrays(found)
@@ -288,6 +295,12 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
     except BROKEN as error:
         raise ValueError(f"{path}: not a file of features ({reason_of(error, path)})") from None
     return found
+
+
+def content_of(folder: Path, name: str) -> str:
+    """A digest of the file that the features of an image were made of."""
+    (source,) = read_archive(features_path(folder, name), ("source",))
+    return content_part(str(source))
 
 
 def _check_arrays(found: ImageFeatures) -> None:

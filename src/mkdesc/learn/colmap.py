@@ -83,6 +83,11 @@ class PointShard:
     side: float
 
     @property
+    def inputs(self) -> list[Path]:
+        """The photographs."""
+        return [self.images / name for name in self.observations]
+
+    @property
     def size(self) -> int:
         """How many observations."""
         return sum(len(points) for _, points in self.observations.values())

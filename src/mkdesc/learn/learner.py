@@ -8,6 +8,7 @@ score on those is reported.
 from __future__ import annotations
 
 import hashlib
+import sys
 import tempfile
 import time
 import warnings
@@ -18,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.threads import checked_threads
 from mkdesc._support.work import Workers
+from mkdesc._support.workfolder import WorkFolder
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Head
 from mkdesc.heads.statistics import Statistics
@@ -39,8 +40,8 @@ __all__ = ["learn_model", "learn_shards"]
 
 #: Pairs of held-out patches that are compared, at most, matching and not.
 SCORED = 50_000
-#: What a folder of parts says it is of.
-PARTS = "_parts.txt"
+#: Where a folder of parts says what they are made of.
+RECORD = "mkdesc.json"
 
 
 def learn_model(
@@ -182,7 +183,7 @@ def learn_shards(
     skipped: list[str] = []
     place = None if parts is None else Path(parts)
     if place is not None:
-        _begin(place, [mkd.get_params(), whitening.get_params(), expected, list(shards)])
+        _begin(place, shards, mkd.get_params(), whitening.get_params(), expected)
     sizes = [getattr(shard, "size", 1) for shard in shards]
     done, all_ = 0, sum(sizes)
     tell("learning", 0, all_)
@@ -208,20 +209,13 @@ def learn_shards(
     return Learned(MKD(**mkd.get_params(deep=False) | {"whitening": whitening}), report)
 
 
-def _begin(folder: Path, made_of: list[Any]) -> None:
+def _begin(folder: Path, shards: Sequence[Shard], *settings: Any) -> None:
     """Make a folder of parts, or refuse one that has parts of something else."""
-    folder.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()
-    about = folder / PARTS
-    if not about.exists():
-        if any(not file.name.startswith(".") for file in folder.iterdir()):
-            raise ValueError(f"{folder}: has files of others; choose another place")
-        with atomic_path(about) as partial:
-            partial.write_text(digest, encoding="utf-8")
-    elif about.read_bytes() != digest.encode():
-        raise ValueError(
-            f"{folder}: has parts of other data or settings; remove it or choose another place"
-        )
+    with np.printoptions(threshold=sys.maxsize):  # all of every array
+        made_of = repr([*shards, *settings])
+    digest = hashlib.sha256(made_of.encode()).hexdigest()
+    inputs = {str(file): file for shard in shards for file in getattr(shard, "inputs", ())}
+    WorkFolder(str(folder), str(folder / RECORD)).open({"data and settings": digest}, inputs)
 
 
 def _checked(mkd: MKD | None, whitening: Whitening | None) -> tuple[MKD, Whitening]:

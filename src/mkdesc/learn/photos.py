@@ -239,6 +239,11 @@ class PhotoShard:
     skipped: list[str] = field(default_factory=list)
 
     @property
+    def inputs(self) -> list[Path]:
+        """The photographs."""
+        return [file for _, file in self.files]
+
+    @property
     def size(self) -> int:
         """How many photographs."""
         return len(self.files)

@@ -58,6 +58,11 @@ class RowShard:
     labels: Indices
 
     @property
+    def inputs(self) -> list[str]:
+        """The file."""
+        return [self.file]
+
+    @property
     def size(self) -> int:
         """How many patches."""
         return len(self.rows)
@@ -83,6 +88,11 @@ class SubsetShard:
     pairs: PairRows | None
 
     @property
+    def inputs(self) -> list[Path]:
+        """The folder."""
+        return [self.folder]
+
+    @property
     def size(self) -> int:
         """How many patches."""
         return len(self.rows)
@@ -102,6 +112,11 @@ class SequenceShard:
     root: Path
     name: str
     first: int
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Its folder."""
+        return [self.root / self.name]
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -48,8 +48,9 @@ class Shard(Protocol):
     """A piece of training data; to travel to other processes it must be picklable.
 
     It may have ``pairs``, rows of its patches that match (otherwise all of equal labels do);
-    ``size``, what it counts for in the progress; and ``skipped``, a list of reasons why some of
-    its data could not be used, which ``blocks`` fills.
+    ``size``, what it counts for in the progress; ``inputs``, the files and folders that it reads;
+    and ``skipped``, a list of reasons why some of its data could not be used, which ``blocks``
+    fills.
     """
 
     def blocks(self) -> Iterator[TrainingBlock]:
@@ -182,39 +183,29 @@ def gather(
     return statistics
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A shard to learn from, how, and the file to write; None: what is found is returned."""
-
-    shard: Shard
-    mkd: MKD
-    whitening: Whitening
-    keep: float
-    target: Path | None
-
-
-def _learn(piece: _Piece) -> Part | None:
-    """Describe a shard, and add up what is learned of it."""
-    if piece.target is not None and piece.target.exists():  # a worker was lost after it was done
+def _learn(
+    mkd: MKD, whitening: Whitening, keep: float, piece: tuple[Shard, Path | None]
+) -> Part | None:
+    """Describe a shard, and add up what is learned of it; into a file, if there is one."""
+    shard, target = piece
+    if target is not None and target.exists():  # a worker was lost after it was done
         return None
-    found = list(describe_blocks(piece.shard.blocks(), piece.mkd))
+    found = list(describe_blocks(shard.blocks(), mkd))
     if found:
         raw, labels = (np.concatenate(part) for part in zip(*found, strict=True))
     else:
-        size = piece.mkd.patch_size
-        raw = piece.mkd.transform(np.empty((0, size, size), np.uint8))
+        raw = mkd.transform(np.empty((0, mkd.patch_size, mkd.patch_size), np.uint8))
         labels = np.empty(0, np.int64)
-    pairs = getattr(piece.shard, "pairs", None)
-    statistics = gather(raw, labels, pairs, piece.whitening)
+    statistics = gather(raw, labels, getattr(shard, "pairs", None), whitening)
     # Those to keep are chosen by their labels, too; not by the digit that held_out looks at.
     chance = (_mixed(labels) // np.uint64(HELD_OUT) % np.uint64(1 << 30)) / (1 << 30)
-    kept = held_out(labels) & (chance < piece.keep)
-    skipped = tuple(getattr(piece.shard, "skipped", ()))
+    kept = held_out(labels) & (chance < keep)
+    skipped = tuple(getattr(shard, "skipped", ()))
     points = len(np.unique(labels))
     part = Part(len(raw), points, statistics, raw[kept], labels[kept], skipped)
-    if piece.target is None:
+    if target is None:
         return part
-    part.save(piece.target)
+    part.save(target)
     return None
 
 
@@ -252,12 +243,9 @@ def parts_of(
             return None
         return folder.absolute() / f"part-{number:06d}.safetensors"
 
-    pieces = (
-        _Piece(shard, alone, whitening, keep, target(number))
-        for number, shard in enumerate(shards)
-    )
-    for number, part in enumerate(in_order(_learn, pieces, workers)):
-        file = target(number)
+    pieces = [(shard, target(number)) for number, shard in enumerate(shards)]
+    learn = partial(_learn, alone, whitening, keep)
+    for (_, file), part in zip(pieces, in_order(learn, pieces, workers), strict=True):
         if part is not None:
             yield part
         elif file is not None:

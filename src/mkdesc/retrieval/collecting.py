@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.work import Workers, in_order
+from mkdesc._support.workfolder import cached_reader
 from mkdesc.features.folder import load_features
 from mkdesc.retrieval.codebook import SAMPLES, learn_words, words_for
-from mkdesc.retrieval.signature import Signature, make_signature
+from mkdesc.retrieval.shards import Entry
+from mkdesc.retrieval.signature import make_signature
 
 __all__ = ["STRONGEST", "learn_from", "signatures_of"]
 
@@ -51,19 +53,10 @@ def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.
     return learn_words(together, words, seed)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Images whose signatures are to be made, and the words or their file."""
-
-    folder: Path
-    names: tuple[str, ...]
-    words: Path | NDArray[np.float32]
-
-
 def signatures_of(
     folder: Path, names: Sequence[str], words: Path | NDArray[np.float32], workers: Workers = None
-) -> Iterator[tuple[str, Signature]]:
-    """Names and signatures of images, a few at a time.
+) -> Iterator[Entry]:
+    """Images with the fingerprints of their files and their signatures, a few at a time.
 
     Parameters
     ----------
@@ -74,23 +67,24 @@ def signatures_of(
     workers
         Who makes them: so many threads, an executor, or a Dask client.
     """
-    pieces = [
-        _Piece(folder.absolute(), tuple(names[first : first + TOGETHER]), words)
-        for first in range(0, len(names), TOGETHER)
-    ]
-    for piece, found in zip(pieces, in_order(_make_signatures, pieces, workers), strict=True):
-        yield from zip(piece.names, found, strict=True)
+    some = (names[first : first + TOGETHER] for first in range(0, len(names), TOGETHER))
+    make = partial(_make_signatures, folder.absolute(), words)
+    return chain.from_iterable(in_order(make, some, workers))
 
 
-def _make_signatures(piece: _Piece) -> list[Signature]:
-    words = _words(piece.words) if isinstance(piece.words, Path) else piece.words
-    return [
-        make_signature(load_features(piece.folder, name).descriptors[:STRONGEST], words)
-        for name in piece.names
-    ]
+def _make_signatures(
+    folder: Path, words: Path | NDArray[np.float32], names: Sequence[str]
+) -> list[Entry]:
+    table = _words(words) if isinstance(words, Path) else words
+    entries = []
+    for name in names:
+        found = load_features(folder, name)
+        signature = make_signature(found.descriptors[:STRONGEST], table)
+        entries.append((name, str(found.source), signature))
+    return entries
 
 
-@lru_cache(1)
+@cached_reader(1)
 def _words(file: Path) -> NDArray[np.float32]:
     words: NDArray[np.float32] = np.load(file, allow_pickle=False)
     return words

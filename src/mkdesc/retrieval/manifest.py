@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.text import shorten
-from mkdesc.features.folder import Settings, check_settings
+from mkdesc._support.workfolder import check_settings
+from mkdesc.features.folder import Settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.shards import Shard
 
@@ -84,12 +85,14 @@ class Manifest:
         """How images are described, if the same model is still there."""
         try:
             settings = Settings(**self.settings)
-            made_of = settings.to_json()
+            made_of = json.loads(settings.to_json())
         except TypeError:
             raise _damaged(folder / INDEX) from None
         except (ValueError, OSError) as error:
             raise ValueError(f"{folder / INDEX}: {shorten(str(error), 500)}") from None
-        check_settings(folder, json.dumps(self.made_of), made_of)
+        if isinstance(self.made_of, dict):  # an older one can be searched, but not added to
+            made_of["mkdesc"] = self.made_of.get("mkdesc")
+        check_settings(folder, self.made_of, made_of)
         return settings
 
     def load_signatures(self, folder: Path) -> Signatures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
@@ -18,10 +18,10 @@ from mkdesc._support.files import atomic_folder, read_json
 from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
 
-__all__ = ["SHARD", "Shard", "Stamp", "write_shard", "write_shards"]
+__all__ = ["SHARD", "Entry", "Shard", "write_shard", "write_shards"]
 
-#: Size in bytes of an image file, and when it was changed in nanoseconds: tell whether it was.
-Stamp = tuple[int, int]
+#: The name of an image, the fingerprint of its file, and its signature.
+Entry = tuple[str, str, Signature]
 
 #: Images per shard: some 40 MB of signatures.
 SHARD = 4096
@@ -47,21 +47,21 @@ class Shard:
     folder: Path
 
     @cached_property
-    def stamps(self) -> dict[str, Stamp]:
-        """The images by name, in their order, and the files they were made of."""
+    def sources(self) -> dict[str, str]:
+        """The images by name, in their order, and the fingerprints of their files."""
         try:
             found = read_json(self.folder / IMAGES)
-            stamps = {str(name): (int(size), int(changed)) for name, size, changed in found}
-            if not all(map(_is_inside, stamps)):  # features are removed by such names
+            sources = {str(name): str(source) for name, source in found}
+            if not all(map(_is_inside, sources)):  # features are removed by such names
                 raise ValueError
-            return stamps
-        except (OSError, ValueError, TypeError, OverflowError):
+            return sources
+        except (OSError, ValueError, TypeError):
             raise self._damaged(IMAGES) from None
 
     @cached_property
     def names(self) -> list[str]:
         """The images, in their order."""
-        return list(self.stamps)
+        return list(self.sources)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -107,14 +107,15 @@ class Shard:
             raise self._damaged(ROWS)
         return self
 
-    def signatures(self) -> Iterator[tuple[str, Signature]]:
-        """Names and signatures of all images."""
+    def entries(self) -> Iterator[Entry]:
+        """All images."""
         words = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         order = np.argsort(self.rows, kind="stable")
         ends = np.cumsum(self.sizes)
-        for name, start, end in zip(self.names, ends - self.sizes, ends, strict=True):
+        own = zip(self.sources.items(), ends - self.sizes, ends, strict=True)
+        for (name, source), start, end in own:
             rows = order[start:end]
-            yield name, Signature(words[rows], self.codes[rows])
+            yield name, source, Signature(words[rows], self.codes[rows])
 
     def similarities(self, query: Signature, dims: int) -> NDArray[np.float32]:
         """How similar each image (N,) is to a query of descriptors of ``dims`` numbers."""
@@ -132,13 +133,9 @@ def _is_inside(name: str) -> bool:
 
 
 def write_shards(
-    folder: Path,
-    first: int,
-    stamps: Mapping[str, Stamp],
-    signatures: Iterator[tuple[str, Signature]],
-    words: int,
+    folder: Path, first: int, entries: Iterable[Entry], words: int
 ) -> Iterator[Shard]:
-    """Write signatures as shards of :data:`SHARD` images each, one at a time.
+    """Write images as shards of :data:`SHARD` each, one at a time.
 
     Parameters
     ----------
@@ -146,37 +143,32 @@ def write_shards(
         Where to put their folders.
     first
         Number of the first one.
-    stamps
-        Of all images.
-    signatures
-        Names and signatures.
+    entries
+        The images.
     words
         As for :func:`write_shard`.
     """
+    rest = iter(entries)
     for number in count(first):
-        batch = list(islice(signatures, SHARD))
+        batch = list(islice(rest, SHARD))
         if not batch:
             return
-        own = {name: stamps[name] for name, _ in batch}
-        yield write_shard(folder / f"shard-{number:06d}", own, [one for _, one in batch], words)
+        yield write_shard(folder / f"shard-{number:06d}", batch, words)
 
 
-def write_shard(
-    folder: Path, stamps: Mapping[str, Stamp], signatures: Sequence[Signature], words: int
-) -> Shard:
-    """Write signatures as a shard, as a whole.
+def write_shard(folder: Path, entries: Sequence[Entry], words: int) -> Shard:
+    """Write images as a shard, as a whole.
 
     Parameters
     ----------
     folder
         To make.
-    stamps
-        The images, at most 65,536, and the files they were made of.
-    signatures
-        Of each.
+    entries
+        The images, at most 65,536.
     words
         K: how many visual words there are.
     """
+    signatures = [signature for *_, signature in entries]
     if len(signatures) > np.iinfo(NUMBER).max + 1:
         raise ValueError(f"signatures: expected at most 65,536, got {len(signatures)}")
     found = np.concatenate([one.words for one in signatures])
@@ -186,7 +178,7 @@ def write_shard(
     order = np.argsort(found, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(found, minlength=words))])
     with atomic_folder(folder) as partial:
-        listed = [[name, *stamp] for name, stamp in stamps.items()]
+        listed = [entry[:2] for entry in entries]
         (partial / IMAGES).write_text(json.dumps(listed), encoding="utf-8")
         np.save(partial / STARTS, starts)
         np.save(partial / ROWS, rows[order])

@@ -76,7 +76,7 @@ def similar_pairs(
 def _all_similarities(signatures: Signatures) -> Iterator[NDArray[np.float32]]:
     """The similarities (N,) of each image to all, one after the other."""
     for shard in signatures.shards:
-        for _, own in shard.signatures():
+        for *_, own in shard.entries():
             yield signatures.similarities(own)
 
 
@@ -144,5 +144,5 @@ def retrieved_pairs(
     words = learn_from(features, names)
     found = signatures_of(features, names, words, workers)
     with tempfile.TemporaryDirectory(prefix="mkdesc-") as folder:
-        shards = write_shards(Path(folder), 0, dict.fromkeys(names, (0, 0)), found, len(words))
+        shards = write_shards(Path(folder), 0, found, len(words))
         return similar_pairs(Signatures(words, list(shards)), k, progress)

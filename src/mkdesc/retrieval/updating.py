@@ -15,9 +15,9 @@ import numpy as np
 from mkdesc._support.files import atomic_path, only_here
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
+from mkdesc._support.workfolder import check_settings, is_untouched
 from mkdesc.features.folder import (
     Settings,
-    check_settings,
     extract_features,
     features_path,
     remove_features,
@@ -34,8 +34,7 @@ from mkdesc.retrieval.manifest import (
     remove_others,
     write_manifest,
 )
-from mkdesc.retrieval.shards import SHARD, Shard, Stamp, write_shards
-from mkdesc.retrieval.signature import Signature
+from mkdesc.retrieval.shards import SHARD, Entry, Shard, write_shards
 
 __all__ = ["DEFAULT", "Updated", "update_index"]
 
@@ -87,26 +86,25 @@ def _updated(
     max_pixels: int,
     workers: Workers,
 ) -> Updated:
-    stamps = {name: _stamp(file) for name, file in images.items()}
     before = _known(path)
     how = settings or (DEFAULT if before is None else before.checked_settings(path))
-    made_of = how.to_json()
+    made_of = json.loads(how.to_json())
     if before is not None:
-        check_settings(path, json.dumps(before.made_of), made_of)
+        check_settings(path, before.made_of, made_of)
     state, shards = _usable(path, before) if before else (None, [])
-    stored = {name: stamp for shard in shards for name, stamp in shard.stamps.items()}
+    stored = {name: source for shard in shards for name, source in shard.sources.items()}
     features = path / FEATURES
-    kept = [
+    kept = {
         name
-        for name in images
-        if stored.get(name) == stamps[name] and features_path(features, name).is_file()
-    ]
-    whole = set(kept)
-    new = {name: file for name, file in images.items() if name not in whole}
-    stale = [name for name in new if name in stored or _is_older(features, name, stamps[name])]
+        for name, source in stored.items()
+        if name in images
+        and is_untouched(source, images[name])
+        and features_path(features, name).is_file()
+    }
+    new = {name: file for name, file in images.items() if name not in kept}
     gone = [name for name in stored if name not in images]
     if features.is_dir():
-        remove_features(features, [*stale, *gone])
+        remove_features(features, gone)
     extracted = extract_features(new, features, how, tell, max_pixels, workers)
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])
@@ -115,38 +113,34 @@ def _updated(
         raise ValueError(f"none of {len(images)} images is usable; {reason}")
 
     places = [str(Path(source).resolve()) for source in sources]
-    state = state or Manifest(asdict(how), json.loads(made_of), places, "", 0)
+    state = state or Manifest(asdict(how), made_of, places, "", 0)
     again = described
     if len(alive) > GROWTH * state.learned_of:
         state = _learned(path, alive, state)
         shards, again = [], alive
-    untouched, rest = _divided(shards, set(kept), bool(described))
+    untouched, rest = _divided(shards, kept, bool(described))
     if again or rest or replace(state, sources=places) != before:
         words = state.load_words(path)
         file = (path / state.words).absolute()
         new_ones = signatures_of(features, again, file, workers)
-        pool = chain(_of_shards(rest, set(kept)), new_ones)
-        total = len(again) + sum(len({*shard.names} & {*kept}) for shard in rest)
+        pool = chain(_of_shards(rest, kept), new_ones)
+        total = len(again) + sum(len(kept.intersection(shard.names)) for shard in rest)
         state = replace(state, shards=untouched, sources=places)
         told = _told(pool, tell, total)
-        for shard in write_shards(path, state.next, stamps, told, len(words)):
+        for shard in write_shards(path, state.next, told, len(words)):
             listed = [*state.shards, shard.folder.name]
             state = replace(state, shards=listed, next=state.next + 1)
             write_manifest(path, state)
         write_manifest(path, state)  # there may have been no image left to write
     remove_others(path, state)
+    done = {*extracted.done}
     return Updated(
         [name for name in described if name not in stored],
-        [name for name in described if name in stored],
+        [name for name in described if name in stored and name in done],
         gone,
-        kept,
+        [name for name in images if name in stored and name not in {*done, *extracted.bad}],
         extracted.bad,
     )
-
-
-def _stamp(file: Path) -> Stamp:
-    state = file.stat()
-    return state.st_size, state.st_mtime_ns
 
 
 def _known(path: Path) -> Manifest | None:
@@ -176,14 +170,6 @@ def _usable(path: Path, found: Manifest) -> tuple[Manifest, list[Shard]]:
     return replace(found, shards=[shard.folder.name for shard in shards]), shards
 
 
-def _is_older(features: Path, name: str, stamp: Stamp) -> bool:
-    """Whether features of an interrupted run are older than the image."""
-    try:
-        return features_path(features, name).stat().st_mtime_ns < stamp[1]
-    except FileNotFoundError:
-        return False
-
-
 def _learned(path: Path, names: Sequence[str], state: Manifest) -> Manifest:
     """The state of an index with newly learned words and no shards."""
     file = f"words-{state.next:06d}.npy"
@@ -200,22 +186,19 @@ def _divided(shards: Iterable[Shard], kept: set[str], more: bool) -> tuple[list[
     """
     stay, rest = [], []
     for shard in shards:
-        whole = kept.issuperset(shard.names) and (not more or len(shard.names) >= SHARD)
-        if whole:
+        if kept.issuperset(shard.names) and (not more or len(shard.names) >= SHARD):
             stay.append(shard.folder.name)
         else:
             rest.append(shard)
     return stay, rest
 
 
-def _of_shards(shards: Iterable[Shard], kept: set[str]) -> Iterator[tuple[str, Signature]]:
+def _of_shards(shards: Iterable[Shard], kept: set[str]) -> Iterator[Entry]:
     for shard in shards:
-        yield from (one for one in shard.signatures() if one[0] in kept)
+        yield from (entry for entry in shard.entries() if entry[0] in kept)
 
 
-def _told(
-    pool: Iterable[tuple[str, Signature]], tell: Progress, total: int
-) -> Iterator[tuple[str, Signature]]:
+def _told(pool: Iterable[Entry], tell: Progress, total: int) -> Iterator[Entry]:
     for done, one in enumerate(pool, 1):
         yield one
         tell("indexing", done, total)

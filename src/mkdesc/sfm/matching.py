@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
+from mkdesc._support.workfolder import cached_reader
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.features.folder import load_features
+from mkdesc.features.folder import features_path, load_file
 from mkdesc.matching.nearest import Matches, match_descriptors
 from mkdesc.retrieval.pairs import AT_HAND, Pair
 
@@ -52,31 +52,19 @@ def match_pairs(
         ids = {image.name: image.image_id for image in file.read_all_images()}
         missing = [(a, b) for a, b in pairs if not file.exists_matches(ids[a], ids[b])]
 
-        folder = features.absolute()
-        pieces = (_Piece(folder, a, b, ratio, max_distance) for a, b in missing)
+        match = partial(_match, features.absolute(), ratio, max_distance)
         tell("matching", len(pairs) - len(missing), len(pairs))
-        found = in_order(_match, pieces, workers)
+        found = in_order(match, missing, workers)
         for done, ((a, b), matches) in enumerate(zip(missing, found, strict=True), 1):
             file.write_matches(ids[a], ids[b], matches.pairs.astype("uint32"))
             tell("matching", len(pairs) - len(missing) + done, len(pairs))
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Two images of a folder of features to match."""
-
-    folder: Path
-    one: str
-    other: str
-    ratio: float | None
-    max_distance: float | None
+def _match(folder: Path, ratio: float | None, max_distance: float | None, pair: Pair) -> Matches:
+    here, there = (_descriptors(features_path(folder, name)) for name in pair)
+    return match_descriptors(here, there, ratio=ratio, max_distance=max_distance)
 
 
-def _match(piece: _Piece) -> Matches:
-    here, there = (_descriptors(piece.folder, name) for name in (piece.one, piece.other))
-    return match_descriptors(here, there, ratio=piece.ratio, max_distance=piece.max_distance)
-
-
-@lru_cache(AT_HAND)
-def _descriptors(folder: Path, name: str) -> Any:
-    return load_features(folder, name).descriptors
+@cached_reader(AT_HAND)
+def _descriptors(path: Path) -> Any:
+    return load_file(path).descriptors

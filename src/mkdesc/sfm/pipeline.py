@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from mkdesc._support.files import atomic_path, only_here, saying_what_failed
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
+from mkdesc._support.workfolder import content_part
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.features.folder import Settings, extract_features, load_features
+from mkdesc.features.folder import Settings, content_of, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
@@ -200,7 +201,7 @@ def _prepared(
     listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
     settings = how.to_json()
     base = target / DATABASE
-    stored = database.stored_names(base, settings)
+    stored = database.stored_images(base, settings)
     if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
     extracted = extract_features(found, target / FEATURES, how.settings, tell, max_pixels, workers)
@@ -214,7 +215,13 @@ def _prepared(
         wanted = [pair for pair in listed if extracted.bad.keys().isdisjoint(pair)]
         if not wanted:
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
-    new = set(usable) - stored
+    contents = {name: content_of(target / FEATURES, name) for name in usable}
+    before = {name: content_part(str(source)) for name, source in stored.items()}
+    if not before.items() <= contents.items():  # matches of photographs that are others now
+        for file in target.glob(f"{DATABASE}*"):  # journals too
+            file.unlink()
+        stored = {}
+    new = contents.keys() - stored.keys()
     if new:
         # Images of one camera are verified as those of two are; which share one is seen then.
         cameras = "per-image" if how.cameras == "auto" else how.cameras
@@ -222,7 +229,11 @@ def _prepared(
             base, target / FEATURES, new, settings, Path(images), cameras, how.camera_model
         )
     own = {"refine_centres": how.refine_centres, "seed": how.seed}
-    made_of = {"settings": {**json.loads(settings), **own}, "pairs": _digest(wanted)}
+    made_of = {
+        "settings": {**json.loads(settings), **own},
+        "pairs": _digest(wanted),
+        "images": _digest(contents.items()),
+    }
     return Matched(base, len(usable), extracted.bad, made_of), wanted
 
 
@@ -341,7 +352,7 @@ def _chosen(
     return retrieved_pairs(features, names, progress=tell, workers=workers)
 
 
-def _digest(pairs: Sequence[Pair]) -> dict[str, Any]:
+def _digest(pairs: Collection[Pair]) -> dict[str, Any]:
     """What a report says of pairs: thousands of photographs have millions."""
     text = "\n".join(f"{a}\t{b}" for a, b in sorted(pairs))
     return {"count": len(pairs), "sha256": hashlib.sha256(text.encode()).hexdigest()}

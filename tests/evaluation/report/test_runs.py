@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import mkdesc.models
+from mkdesc.datasets.hpatches.csv_files import write_csv
+from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.evaluation.hpatches.benchmark import run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import find_subsets, run_phototourism
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited
@@ -140,11 +142,11 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     assert {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")} == cached
     with pytest.raises(ValueError, match=r"has means, which must be given again \(no descriptor"):
         run_phototourism(subsets_root, ["mkd-raw"], output=run)
-    with pytest.raises(ValueError, match=r"other settings \(subsets, door"):
+    with pytest.raises(ValueError, match=r"other settings \(subsets \["):
         run_phototourism(subsets_root, [means], ["castle", "fox"], output=run)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match="expected a new folder or one of an earlier run"):
+    with pytest.raises(ValueError, match="full: has files of others"):
         run_phototourism(subsets_root, [means], output=tmp_path / "full")
 
 
@@ -163,8 +165,46 @@ def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benc
     assert {file: file.stat().st_mtime_ns for file in cached} == cached
     # A model that is another one by now is not mixed with what was measured of the first.
     shutil.copy(BUNDLED / "polar.safetensors", model)
-    with pytest.raises(ValueError, match=r"mine\.safetensors was another file when this run"):
+    with pytest.raises(ValueError, match=r"descriptors .*mine\.safetensors was another file"):
         measure(root, ["mkd-raw"], output=tmp_path / "run")
+
+
+@pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
+@pytest.mark.parametrize("name", ["castle/patches0001.bmp", "v_boat/e3.png", "v_boat/ref.csv"])
+def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
+    tmp_path, subsets_root, strips_root, replace_file, name, how
+):
+    root, descriptors = tmp_path / "data", ["mkd-raw"]
+    shutil.copytree(subsets_root if "bmp" in name else strips_root, root)
+    if "csv" in name:
+        for sequence in HPatches(root):
+            for image, patches in sequence.images():
+                write_csv(tmp_path / "csv", sequence.folder.name, image, means(patches))
+        descriptors.append(f"csv:{tmp_path / 'csv'}")
+
+    def measure():
+        if "bmp" in name:
+            return run_phototourism(root, descriptors, output=tmp_path / "run")
+        return run_hpatches(root, descriptors, tasks=["matching"], output=tmp_path / "run")
+
+    first = measure()
+    assert measure() == first
+    file = tmp_path / "csv" / name if "csv" in name else root / name
+    data = file.read_bytes()
+    half = len(data) // 2
+    other = data[:half] + data[half:].replace(b"1", b"2")
+    assert other != data
+    (tmp_path / "other").write_bytes(other)
+    replace_file(file, tmp_path / "other", how)
+    with pytest.raises(ValueError, match=r"run: its inputs have changed since \((castle|v_|csv:)"):
+        measure()
+
+
+def test_results_of_another_version_are_not_mixed(tmp_path, subsets_root, monkeypatch):
+    run_phototourism(subsets_root, [means], output=tmp_path / "run")
+    monkeypatch.setattr("mkdesc._support.workfolder.__version__", "0.0.9")
+    with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
+        run_phototourism(subsets_root, [means], output=tmp_path / "run")
 
 
 def test_without_output_nothing_stays(tmp_path):

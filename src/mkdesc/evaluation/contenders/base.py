@@ -122,11 +122,8 @@ class CsvDescriptor:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Names and sizes of the files; their content is not read for it."""
-        digest = hashlib.sha256()
-        for file in sorted(self.folder.glob("*/*.csv")):
-            digest.update(f"{file.parent.name}/{file.name} {file.stat().st_size}\n".encode())
-        return {"files": digest.hexdigest()[:16]}
+        """Nothing but the folder, which is an input of the benchmark."""
+        return {}
 
 
 Descriptor = PatchDescriptor | ProjectedDescriptor | LearnedDescriptor | CsvDescriptor

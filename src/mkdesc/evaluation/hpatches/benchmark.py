@@ -5,19 +5,18 @@ The paper's Tables 2 and 4 are in :mod:`mkdesc.evaluation.hpatches.report`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mkdesc._support.progress import Progress
-from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers
 from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.contenders import (
+    CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
     ProjectedDescriptor,
@@ -29,7 +28,6 @@ from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
-from mkdesc.evaluation.phototourism.benchmark import subset_fingerprint
 from mkdesc.evaluation.report.published import PAPER_ROWS, TASKS
 from mkdesc.evaluation.report.runs import Results, open_run, save_results, with_earlier
 from mkdesc.evaluation.report.table import short_names
@@ -113,11 +111,10 @@ def run_hpatches(
     entries = _entries(descriptors, table, train_on, chosen, output)
     config = {
         "benchmark": "hpatches",
-        "mkdesc": __version__,
         "split": split,
-        "sequences": _fingerprint(dataset, (*chosen.test, *chosen.train)),
+        "sequences": [*chosen.test, *chosen.train],
         "tasks": list(tasks),
-        "lists": f"seed {seed}" if tasks_dir is None else _lists_hash(Path(tasks_dir), split),
+        "lists": f"seed {seed}" if tasks_dir is None else "files",
         "table": table,
         "descriptors": {
             entry.label if table == 4 else entry.descriptor.name: {
@@ -127,7 +124,16 @@ def run_hpatches(
             for entry in entries
         },
     }
-    with open_run(output, config) as folder:
+    inputs = {name: dataset.root / name for name in (*chosen.test, *chosen.train)}
+    if tasks_dir is not None:
+        inputs["task lists"] = Path(tasks_dir)
+    for entry in entries:
+        base = base_of(entry.descriptor)
+        if isinstance(base, CsvDescriptor):
+            inputs[base.name] = base.folder
+        if entry.training is not None and isinstance(entry.descriptor, LearnedDescriptor):
+            inputs["training subset"] = entry.training
+    with open_run(output, config, inputs) as folder:
         cache = DescriptorCache(folder, progress)
         if workers is not None:
             every = [entry.descriptor for entry in entries]
@@ -200,25 +206,7 @@ def _learned_on(entry: _Entry, split: Split) -> dict[str, str]:
         return {}
     if entry.training is None:
         return {"learned on": f"the training sequences of split {split.name}"}
-    subset = Subset(entry.training)
-    return {"learned on": f"{subset.name} {subset_fingerprint(subset)}"}
-
-
-def _fingerprint(dataset: HPatches, names: Sequence[str]) -> dict[str, str]:
-    """By sequence, its number of patches and a hash of how its reference strip begins."""
-    found = {}
-    for name in names:
-        with dataset[name].file("ref").open("rb") as file:
-            digest = hashlib.sha256(file.read(1 << 16)).hexdigest()[:12]
-        found[name] = f"{len(dataset[name])} patches, {digest}"
-    return found
-
-
-def _lists_hash(folder: Path, split: str) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(folder.glob(f"*_split-{split}.csv")):
-        digest.update(file.name.encode() + file.read_bytes())
-    return f"files {digest.hexdigest()[:16]}"
+    return {"learned on": Subset(entry.training).name}
 
 
 def _describe(

@@ -5,7 +5,6 @@ The paper's Table 1 is what :func:`run_phototourism` gives when no descriptors a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
-from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers
 from mkdesc.datasets.phototourism.layout import Pairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
@@ -39,7 +37,7 @@ from mkdesc.heads.head import Head
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import roc_curve
 
-__all__ = ["PROTOCOLS", "find_subsets", "run_phototourism", "subset_fingerprint"]
+__all__ = ["PROTOCOLS", "find_subsets", "run_phototourism"]
 
 #: Protocols, the score of each, and its published values.
 PROTOCOLS = {"fpr95": TABLE_1, "revisited": REVISITED}
@@ -75,13 +73,6 @@ def find_subsets(root: str | Path, names: Sequence[str] | None = None) -> dict[s
     if unknown:
         raise ValueError(f"{folder}: no subset {unknown[0]!r}; there are {', '.join(found)}")
     return {name: Subset(found[name]) for name in (found if names is None else names)}
-
-
-def subset_fingerprint(subset: Subset) -> str:
-    """A hash by which another set of patches is noticed: info.txt and the first sheet."""
-    digest = hashlib.sha256((subset.folder / "info.txt").read_bytes())
-    digest.update(subset.sheets[0].read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def run_phototourism(
@@ -135,10 +126,9 @@ def run_phototourism(
     labels = short_names(one.name for one in chosen)
     config = {
         "benchmark": "phototourism",
-        "mkdesc": __version__,
         "protocol": protocol,
         "public_code": public_code,
-        "subsets": {name: subset_fingerprint(subset) for name, subset in found.items()},
+        "subsets": list(found),
         "descriptors": {one.name: one.identity for one in chosen},
     }
     cases: list[Case] = [
@@ -147,7 +137,8 @@ def run_phototourism(
         for train in (found if learned else (None,))
         if train != test
     ]
-    with open_run(output, config) as folder:
+    inputs = {name: subset.folder for name, subset in found.items()}
+    with open_run(output, config, inputs) as folder:
         cache = DescriptorCache(folder, progress)
         if workers is not None:
             for subset in found.values():
