@@ -6,10 +6,11 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
-from mkdesc._support.cluster import Cluster, Lost, connect
+from mkdesc._support.cluster import Cluster, Done, Lost, connect
 from mkdesc._support.work import in_order, share_memory
 
 
@@ -94,6 +95,38 @@ def test_a_piece_that_kills_its_workers_is_given_up_and_no_other():
         assert found == ["2: 1 worker died of it", 0, 1]
         with pytest.raises(Lost, match="died of it"):
             list(in_order(_die, [2], one))
+
+
+class _Clients:
+    """A client whose scheduler suspects the first piece that it is given, once."""
+
+    def __init__(self):
+        self.scheduler = SimpleNamespace(address="here")
+        self.events = []
+
+    def nthreads(self):
+        return {"worker": 1}
+
+    def submit(self, do, work, piece, version, pure):
+        self.events.append(f"begin {piece}")
+        return SimpleNamespace(result=lambda timeout: self.end(piece), done=lambda: True)
+
+    def end(self, piece):
+        if piece == "suspect" and self.events.count("begin suspect") == 1:
+            raise pytest.importorskip("distributed").KilledWorker("suspect", None, 0)
+        self.events.append(f"end {piece}")
+        return Done(piece, "worker", 1.0)
+
+
+def test_an_innocent_piece_is_waited_for():
+    """A piece that is suspected is done again alone: what else is under way ends first."""
+    pytest.importorskip("distributed")
+    client = _Clients()
+    assert list(in_order(str, ["suspect", "innocent"], Cluster(client))) == ["suspect", "innocent"]
+    assert client.events == [
+        *("begin suspect", "begin innocent", "end innocent"),
+        *("begin suspect", "end suspect", "end innocent"),
+    ]
 
 
 def test_workers_that_are_gone_are_not_waited_for(monkeypatch):

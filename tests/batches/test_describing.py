@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from mkdesc._support.cluster import connect
 from mkdesc.batches import describe_file, describing
 from mkdesc.batches.outputs import Npy
 from mkdesc.datasets.patch_files import open_patches
+from mkdesc.models import load_model, save_model
 
 
 @pytest.fixture(autouse=True)
@@ -276,6 +278,60 @@ def test_patches_that_were_changed_are_not_taken_for_the_old_ones(tmp_path, patc
     write(patches[::-1].copy())
     with pytest.raises(ValueError, match=r"inputs have changed since \(patches\)"):
         describe_file(source, out)
+
+
+@pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
+@pytest.mark.parametrize("what", ["patches", "model"])
+def test_files_that_were_replaced_are_not_taken_for_the_old_ones(
+    file, patches, tmp_path, replace_file, what, how
+):
+    pytest.importorskip("zarr")
+    model, other = tmp_path / "mine.safetensors", tmp_path / "other.safetensors"
+    for who in (model, other):
+        save_model(load_model("compact"), who, {"who": who.name[:4]})
+    describe_file(file, tmp_path / "out.zarr", str(model))
+    if what == "patches":
+        np.save(tmp_path / "other.npy", patches[::-1])
+        replace_file(file, tmp_path / "other.npy", how)
+    else:
+        replace_file(model, other, how)
+    with pytest.raises(ValueError, match=rf"inputs have changed since \({what}\)"):
+        describe_file(file, tmp_path / "out.zarr", str(model))
+
+
+def test_patches_that_were_touched_or_copied_are_the_same(file, tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    describe_file(file, tmp_path / "out.zarr")
+    copy = shutil.copy(file, tmp_path / "copy.npy")
+    about = tmp_path / "out.zarr.mkdesc.json"
+    first = json.loads(about.read_text())
+    describe_file(copy, tmp_path / "out.zarr")
+    second = json.loads(about.read_text())
+    assert second["complete"]
+    assert second["inputs"] != first["inputs"]
+    monkeypatch.setattr(workfolder, "_content", None)  # what was read once is not read again
+    describe_file(copy, tmp_path / "out.zarr")
+
+
+def test_descriptors_of_another_version_are_not_mixed(file, tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    describe_file(file, tmp_path / "out.zarr")
+    monkeypatch.setattr(workfolder, "__version__", "0.0.9")
+    with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
+        describe_file(file, tmp_path / "out.zarr")
+
+
+def test_workers_that_live_on_do_not_keep_old_files(file, patches, tmp_path):
+    model = tmp_path / "mine.safetensors"
+    bundled = Path(mkdesc.models.__file__).parent
+    with ProcessPoolExecutor(1) as workers:
+        for name in ("compact", "polar"):
+            shutil.copy(bundled / f"{name}.safetensors", model)
+            np.save(file, patches)
+            describe_file(file, tmp_path / f"{name}.npy", str(model), workers=workers)
+            expected = mkdesc.describe(patches, name)
+            np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), expected)
+            patches = patches[:20]
 
 
 def test_patches_that_vanish_are_missed(tmp_path, patches):

@@ -237,11 +237,11 @@ class WorkFolder:
     >>> folder = WorkFolder(name, f"{name}/record.json")
     >>> folder.open({"side": 3})
     {}
-    >>> folder.write("part-000000.txt", b"first")
+    >>> folder.write(7, ".txt", b"one of the results")
     >>> folder.open({"side": 3})
     {}
-    >>> folder.parts(".txt")
-    {0}
+    >>> folder.done(".txt")
+    {7}
     >>> folder.open({"side": 4})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: ...: made with other settings (side 3 instead of 4); remove it or choose another...
@@ -300,7 +300,7 @@ class WorkFolder:
             )
         state = {"settings": wanted, "inputs": now}
         if found is None or {**found, **state} != found:
-            self._write({**state, "complete": False, **notes})
+            self._write({"complete": False, **(found or {}), **state, **notes})
         return now
 
     def read(self) -> dict[str, Any] | None:
@@ -318,16 +318,20 @@ class WorkFolder:
     def _write(self, record: dict[str, Any]) -> None:
         write_place(self.record, json.dumps(record, indent=1).encode())
 
-    def parts(self, suffix: str) -> set[int]:
+    def part(self, number: int, suffix: str) -> str:
+        """The place of a part of the results."""
+        return inside(self.place, f"part-{number:06d}{suffix}")
+
+    def done(self, suffix: str) -> set[int]:
         """Numbers of the parts that are there."""
         names = names_in(self.place)
         numbers = (name.removeprefix("part-").removesuffix(suffix) for name in names)
         found = {int(number) for number in numbers if number.isdecimal()}
         return {number for number in found if Path(self.part(number, suffix)).name in names}
 
-    def part(self, number: int, suffix: str) -> str:
-        """The place of a part."""
-        return inside(self.place, f"part-{number:06d}{suffix}")
+    def write(self, number: int, suffix: str, content: bytes | memoryview) -> None:
+        """Write a part, whole or not at all."""
+        write_place(self.part(number, suffix), content)
 
     def complete(self) -> None:
         """Say that all results are there."""

@@ -23,7 +23,6 @@ from mkdesc._support.places import (
     is_address,
     names_in,
     read_place,
-    write_place,
 )
 from mkdesc._support.workfolder import WorkFolder
 
@@ -95,13 +94,13 @@ class Npy(Output):
 
     def written(self) -> set[int]:
         """Parts by their files."""
-        return self.work.parts(".npy")
+        return self.work.done(".npy")
 
     def write(self, part: int, rows: Vectors) -> None:
         """Write ``part-000000.npy``."""
         buffer = io.BytesIO()
         np.save(buffer, rows)
-        write_place(self.work.part(part, ".npy"), buffer.getbuffer())
+        self.work.write(part, ".npy", buffer.getbuffer())
 
     def finish(self) -> None:
         """Join the parts, and remove them."""
@@ -136,7 +135,7 @@ class Parquet(Output):
 
     def written(self) -> set[int]:
         """Parts by their files."""
-        return self.work.parts(".parquet")
+        return self.work.done(".parquet")
 
     def write(self, part: int, rows: Vectors) -> None:
         """Write ``part-000000.parquet``."""
@@ -151,7 +150,7 @@ class Parquet(Output):
         )
         buffer = pa.BufferOutputStream()
         parquet.write_table(table, buffer, compression="none", use_dictionary=False)
-        write_place(self.work.part(part, ".parquet"), memoryview(buffer.getvalue()))
+        self.work.write(part, ".parquet", memoryview(buffer.getvalue()))
 
     def finish(self) -> None:
         """The parts are the whole."""
