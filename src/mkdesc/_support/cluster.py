@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mkdesc._support.files import read_json
+from mkdesc._support.optional import needed
 from mkdesc._support.version import __version__
 
 if TYPE_CHECKING:
@@ -242,11 +243,9 @@ def connect(address: str) -> Iterator[Cluster]:
         ``local:N``: N processes on this machine, which end with the context. A scheduler's
         ``tcp://host:port``, or the JSON file that ``dask scheduler --scheduler-file`` writes.
     """
-    try:
+    with needed("a cluster needs Dask", "cluster"):
         from distributed import Client, LocalCluster
         from distributed.utils import silence_logging_cmgr
-    except ImportError:
-        raise ImportError("a cluster needs Dask: pip install 'mkdesc[cluster]'") from None
     count = _local(address)
     if count is not None:
         with ExitStack() as running:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.optional import needed
 
 __all__ = [
     "as_place",
@@ -59,12 +60,8 @@ def inside(place: str, name: str) -> str:
 
 
 def _files(place: str) -> tuple[Any, str]:
-    try:
+    with needed(f"{place}: addresses need fsspec", "cluster"):
         from fsspec.core import url_to_fs
-    except ImportError:
-        raise ImportError(
-            f"{place}: addresses need fsspec: pip install 'mkdesc[cluster]'"
-        ) from None
     try:
         files, path = url_to_fs(place)
     except (ValueError, ImportError) as error:

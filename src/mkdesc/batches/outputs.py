@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, array_of
+from mkdesc._support.optional import needed
 from mkdesc._support.places import (
     exists,
     inside,
@@ -206,17 +207,13 @@ FORMATS: dict[str, type[Output]] = {".npy": Npy, ".zarr": Zarr, ".parquet": Parq
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
+    with needed("Parquet needs pyarrow", "cluster"):
         import pyarrow as pa
         import pyarrow.parquet
-    except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'mkdesc[cluster]'") from None
     return pa, pa.parquet
 
 
 def _zarr() -> Any:
-    try:
+    with needed("Zarr arrays need zarr", "cluster"):
         import zarr
-    except ImportError:
-        raise ImportError("Zarr arrays need zarr: pip install 'mkdesc[cluster]'") from None
     return zarr

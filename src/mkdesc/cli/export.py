@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mkdesc._support.files import check_target
+from mkdesc._support.optional import needed
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
@@ -68,10 +69,8 @@ def _onnx(
     ] = "float32",
 ) -> None:
     """Write a model for ONNX runtimes: patches in, unit vectors out."""
-    try:
+    with needed("ONNX needs PyTorch", "onnx"):
         from mkdesc.torch import MKDescriptor, export_onnx
-    except ImportError:
-        raise ImportError("ONNX needs PyTorch: pip install 'mkdesc[onnx]'") from None
 
     if output.suffix != ".onnx":
         raise ValueError(f"--output: expected a file name ending in .onnx, got {output.name}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.optional import needed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap_sizes import check_sizes
 
@@ -37,10 +38,8 @@ def pycolmap_module() -> Any:
     """The pycolmap module, told once to be quiet, or an ImportError that says how to get it."""
     with suppress(ImportError):
         import cv2  # noqa: F401 (loaded after pycolmap, it crashes when it writes a PNG file)
-    try:
+    with needed("COLMAP needs pycolmap", "colmap"):
         import pycolmap
-    except ImportError:
-        raise ImportError("COLMAP needs pycolmap: pip install 'mkdesc[colmap]'") from None
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
     return pycolmap
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.optional import needed
 from mkdesc._support.places import as_place
 
 __all__ = ["Rows", "parquet_rows", "zarr_rows"]
@@ -31,10 +32,8 @@ def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     place
         Path or address.
     """
-    try:
+    with needed("Zarr arrays need zarr", "cluster"):
         import zarr
-    except ImportError:
-        raise ImportError("Zarr arrays need zarr: pip install 'mkdesc[cluster]'") from None
     try:
         found = zarr.open(as_place(place), mode="r")
         arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"": found}
@@ -67,11 +66,9 @@ def parquet_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     place
         Path or address.
     """
-    try:
+    with needed("Parquet needs pyarrow", "cluster"):
         import pyarrow as pa
         import pyarrow.dataset as ds
-    except ImportError:
-        raise ImportError("Parquet needs pyarrow: pip install 'mkdesc[cluster]'") from None
     try:
         fragments = sorted(ds.dataset(place).get_fragments(), key=lambda part: part.path)
         counts = [part.count_rows() for part in fragments]

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.optional import needed
 from mkdesc.explorer.data import constants, page_data
 
 __all__ = ["MODULES", "constants_js", "data_json", "export_page", "plotly_js", "static_text"]
@@ -50,10 +51,8 @@ def static_text(name: str) -> str:
 
 def plotly_js() -> str:
     """The plotting library, from the installed package."""
-    try:
+    with needed("the explorer needs plotly", "explore"):
         from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise ImportError("the explorer needs plotly: pip install 'mkdesc[explore]'") from None
     text: str = get_plotlyjs()
     return text
 

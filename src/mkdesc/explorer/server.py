@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from mkdesc._support.optional import needed
 from mkdesc.explorer.data import MAX_IMAGE_BYTES, MAX_MODEL_BYTES
 from mkdesc.explorer.page import constants_js, data_json, plotly_js, to_json
 from mkdesc.explorer.uploads import (
@@ -258,11 +259,9 @@ def serve(host: str = "127.0.0.1", port: int = 0, browser: bool = True) -> None:
     browser
         Whether to open the page in a browser.
     """
-    try:
+    with needed("the explorer needs starlette and uvicorn", "explore"):
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
-    except ImportError:
-        raise ImportError("the explorer needs: pip install 'mkdesc[explore]'") from None
     with open_socket(host, port) as listening:
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}/"

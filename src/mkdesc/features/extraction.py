@@ -6,9 +6,8 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
 
 from mkdesc._support.files import Damaged, own_folder
 from mkdesc._support.progress import Progress
@@ -98,7 +97,7 @@ def extract_to(
     if kind == "npz":
         found = describe(images, target)
     else:
-        found = _extract_into(_store(kind, images), target, images, how.to_json(), describe)
+        found = _extract_into(kind, target, images, how.to_json(), describe)
     if len(found.bad) == len(images):
         raise ValueError(
             f"none of {len(images)} images is usable; {next(iter(found.bad.values()))}"
@@ -116,35 +115,24 @@ def _checked_format(output: Path, format: str | None) -> str:
     return kind
 
 
-class _Store(NamedTuple):
-    """A file of another program: fingerprints of its images, and how features get into it."""
-
-    stored_images: Callable[[Path, str], dict[str, str]]
-    add: Callable[[Path, Path, list[str], str], None]
-
-
-def _store(kind: str, images: Mapping[str, Path]) -> _Store:
-    for name in images:
-        try:
-            name.encode()
-        except UnicodeEncodeError:  # such bytes of a name come as halves of characters
-            raise ValueError(f"{name!r}: expected a name in UTF-8 for {kind}") from None
-    if kind == "hloc":
-        return _Store(hloc.stored_images, hloc.add_features)
-    pycolmap_module()  # said before the work if it is not there
-    folder = colmap_database.common_folder(images)
-    add = partial(colmap_database.add_features, images=folder)
-    return _Store(colmap_database.stored_images, add)
-
-
 def _extract_into(
-    store: _Store,
+    kind: str,
     target: Path,
     images: Mapping[str, Path],
     settings: str,
     describe: Callable[[Mapping[str, Path], Path], Extracted],
 ) -> Extracted:
-    """Describe what the store lacks into a folder beside it, add it as a whole, and clean up."""
+    """Describe what a store lacks into a folder beside it, add it as a whole, and clean up."""
+    for name in images:
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # such bytes of a name come as halves of characters
+            raise ValueError(f"{name!r}: expected a name in UTF-8 for {kind}") from None
+    store: ModuleType = hloc
+    own = {}
+    if kind == "colmap":
+        pycolmap_module()  # said before the work if it is not there
+        store, own["images"] = colmap_database, colmap_database.common_folder(images)
     with own_folder(_parts(target), lambda: _say_waiting(target)) as parts:
         known = _stored(store, target, settings)
         stored = sorted(known.keys() & images.keys())
@@ -160,7 +148,7 @@ def _extract_into(
             found = describe(missing, parts)
             described = sorted({*found.done, *found.kept})
             if described:
-                store.add(target, parts, described, settings)
+                store.add_features(target, parts, described, settings, **own)
         # Of stored ones too: an earlier run may have ended before it cleaned up.
         remove_features(parts, images)
     return found._replace(kept=sorted({*stored, *found.kept}))
@@ -174,10 +162,10 @@ def _say_waiting(target: Path) -> None:
     warnings.warn(f"{target}: another process writes it; waiting for that one", stacklevel=2)
 
 
-def _stored(store: _Store, target: Path, settings: str) -> dict[str, str]:
+def _stored(store: ModuleType, target: Path, settings: str) -> dict[str, str]:
     """Fingerprints of the images that a store has; a damaged store is put aside."""
     try:
-        return store.stored_images(target, settings)
+        return dict(store.stored_images(target, settings))
     except Damaged as error:
         aside = target.with_name(f"{target.name}.damaged")
         target.replace(aside)

@@ -46,8 +46,6 @@ INDEX, FEATURES = "index.json", "features"
 #: How those begin that a manifest names, and their names.
 OWN = ("shard-", "words-")
 _OWN = re.compile(r"(shard-|words-)[0-9]+(\.npy)?")
-#: Of this layout.
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,6 @@ class Manifest:
     learned_of: int
     shards: list[str] = field(default_factory=list)
     next: int = 0
-    version: int = VERSION
 
     def checked_settings(self, folder: Path) -> Settings:
         """How images are described, if the same model is still there."""
@@ -126,8 +123,6 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest(**{key: found[key] for key in known})
     except (ValueError, TypeError, KeyError):
         raise _damaged(path) from None
-    if manifest.version != VERSION:
-        raise ValueError(f"{path}: expected version {VERSION}, got {manifest.version}")
     named = [manifest.words, *manifest.shards] if isinstance(manifest.shards, list) else [None]
     if not all(isinstance(name, str) and _OWN.fullmatch(name) for name in named):
         raise _damaged(path)

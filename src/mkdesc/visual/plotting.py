@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.optional import needed
 from mkdesc.visual.colours import MAP, MARK, MARK_EDGE, colour_map
 
 if TYPE_CHECKING:
@@ -46,10 +47,8 @@ _STYLE = {"pdf.fonttype": 42, "svg.hashsalt": "mkdesc"}
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty matplotlib figure of a size in inches, without pyplot's global state."""
-    try:
+    with needed("drawing needs matplotlib", "plots"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("drawing needs matplotlib: pip install 'mkdesc[plots]'") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

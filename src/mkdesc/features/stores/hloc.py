@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
+from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import check_settings
 from mkdesc.features.folder import load_features
 
@@ -33,10 +34,8 @@ SECONDS, BYTES_PER_SECOND = 2, 20e6
 
 def h5py_module() -> Any:
     """The h5py module, or an ImportError that says how to get it."""
-    try:
+    with needed("hloc's files need h5py", "hloc"):
         import h5py
-    except ImportError:
-        raise ImportError("hloc's files need h5py: pip install 'mkdesc[hloc]'") from None
     return h5py
 
 
