@@ -46,7 +46,7 @@ def test_hpatches_export_and_csv_agree(tmp_path, strips):
     assert first.split("|")[2:] == second.split("|")[2:]
     again = run("evaluate", "hpatches", strips, "--seed", "7", "-d", names, "-o", tmp_path / "run")
     assert again.returncode == 2
-    expected = "made with other settings (lists: 'seed 42', now 'seed 7'); give another folder"
+    expected = "made with other settings (lists seed 42 instead of seed 7); remove it or choose"
     assert expected in again.stderr.splitlines()[-1]
 
 

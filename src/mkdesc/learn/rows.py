@@ -89,8 +89,8 @@ class SubsetShard:
 
     @property
     def inputs(self) -> list[Path]:
-        """The folder."""
-        return [self.folder]
+        """The sheets."""
+        return Subset(self.folder).sheets
 
     @property
     def size(self) -> int:
@@ -115,8 +115,8 @@ class SequenceShard:
 
     @property
     def inputs(self) -> list[Path]:
-        """Its folder."""
-        return [self.root / self.name]
+        """The strips."""
+        return sorted((self.root / self.name).glob("*.png"))
 
     @property
     def size(self) -> int:

@@ -48,7 +48,7 @@ class Shard(Protocol):
     """A piece of training data; to travel to other processes it must be picklable.
 
     It may have ``pairs``, rows of its patches that match (otherwise all of equal labels do);
-    ``size``, what it counts for in the progress; ``inputs``, the files and folders that it reads;
+    ``size``, what it counts for in the progress; ``inputs``, the files that it reads;
     and ``skipped``, a list of reasons why some of its data could not be used, which ``blocks``
     fills.
     """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mkdesc.datasets.hpatches.layout import HPatches
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
     draw_verification,
@@ -37,16 +37,18 @@ def test_lists_of_files_and_of_their_seed_give_the_same(tmp_path, strips_root):
     run = tmp_path / "run"
     scores(strips_root, tasks_dir=tmp_path, output=run)
     write_task(tmp_path, "full", draw_verification(dataset.counts(), 8))
-    with pytest.raises(ValueError, match=r"other settings \(lists"):
+    with pytest.raises(ValueError, match=r"inputs have changed since \(.*verif.*_split-full\.csv"):
         scores(strips_root, tasks_dir=tmp_path, output=run)
 
 
 def test_a_run_remembers_all_sequences_of_its_split(tmp_path, strips_root):
     scores(strips_root, split="a", output=tmp_path / "run")
     config, _ = read_run(tmp_path / "run")
-    assert {*config["sequences"]} == {"i_dome", "v_wall", "i_lake", "v_boat", "v_yard"}
-    assert all(text.startswith("40 patches, ") for text in config["sequences"].values())
-    assert len({*config["sequences"].values()}) == 5
+    names = {"i_dome", "v_wall", "i_lake", "v_boat", "v_yard"}
+    assert {*config["sequences"]} == names
+    files = {f"{name}/{image}.png" for name in names for image in IMAGES}
+    assert config["inputs"].keys() == files
+    assert len({*config["inputs"].values()}) == 5 * 16
 
 
 def test_a_training_subset_named_like_a_sequence(tmp_path, strips_root, subsets_root):

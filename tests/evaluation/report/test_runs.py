@@ -142,7 +142,7 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     assert {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")} == cached
     with pytest.raises(ValueError, match=r"has means, which must be given again \(no descriptor"):
         run_phototourism(subsets_root, ["mkd-raw"], output=run)
-    with pytest.raises(ValueError, match=r"other settings \(subsets \["):
+    with pytest.raises(ValueError, match=r"other settings \(subsets door \d+ instead of nothing"):
         run_phototourism(subsets_root, [means], ["castle", "fox"], output=run)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
@@ -196,7 +196,9 @@ def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
     assert other != data
     (tmp_path / "other").write_bytes(other)
     replace_file(file, tmp_path / "other", how)
-    with pytest.raises(ValueError, match=r"run: its inputs have changed since \((castle|v_|csv:)"):
+    with pytest.raises(
+        ValueError, match=r"run: its inputs have changed since \(.*(castle|v_boat)/"
+    ):
         measure()
 
 

@@ -28,8 +28,9 @@ from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
+from mkdesc.evaluation.phototourism.benchmark import subset_files
 from mkdesc.evaluation.report.published import PAPER_ROWS, TASKS
-from mkdesc.evaluation.report.runs import Results, open_run, save_results, with_earlier
+from mkdesc.evaluation.report.runs import Results, files_in, open_run, save_results, with_earlier
 from mkdesc.evaluation.report.table import short_names
 from mkdesc.evaluation.training import (
     learn,
@@ -124,16 +125,7 @@ def run_hpatches(
             for entry in entries
         },
     }
-    inputs = {name: dataset.root / name for name in (*chosen.test, *chosen.train)}
-    if tasks_dir is not None:
-        inputs["task lists"] = Path(tasks_dir)
-    for entry in entries:
-        base = base_of(entry.descriptor)
-        if isinstance(base, CsvDescriptor):
-            inputs[base.name] = base.folder
-        if entry.training is not None and isinstance(entry.descriptor, LearnedDescriptor):
-            inputs["training subset"] = entry.training
-    with open_run(output, config, inputs) as folder:
+    with open_run(output, config, _files(dataset, chosen, tasks_dir, entries)) as folder:
         cache = DescriptorCache(folder, progress)
         if workers is not None:
             every = [entry.descriptor for entry in entries]
@@ -201,12 +193,31 @@ def _entries_of_table_4(train_on: str | Path | None, split: Split) -> list[_Entr
     return entries
 
 
+def _files(
+    dataset: HPatches, split: Split, tasks_dir: str | Path | None, entries: Iterable[_Entry]
+) -> dict[str, Path]:
+    """All that a run reads."""
+    files: dict[str, Path] = {}
+    for name in (*split.test, *split.train):
+        files |= files_in(dataset.root / name, name, "*.png")
+    if tasks_dir is not None:
+        files |= files_in(Path(tasks_dir), "lists", f"*_split-{split.name}.csv")
+    for entry in entries:
+        base = base_of(entry.descriptor)
+        if isinstance(base, CsvDescriptor):
+            files |= files_in(base.folder, base.name, "*/*.csv")
+        if entry.training is not None and isinstance(entry.descriptor, LearnedDescriptor):
+            files |= subset_files(Subset(entry.training))
+    return files
+
+
 def _learned_on(entry: _Entry, split: Split) -> dict[str, str]:
     if not isinstance(entry.descriptor, LearnedDescriptor):
         return {}
     if entry.training is None:
         return {"learned on": f"the training sequences of split {split.name}"}
-    return {"learned on": Subset(entry.training).name}
+    subset = Subset(entry.training)
+    return {"learned on": f"{subset.name}, {len(subset_files(subset))} files"}
 
 
 def _describe(

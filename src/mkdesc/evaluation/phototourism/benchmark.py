@@ -30,14 +30,14 @@ from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
-from mkdesc.evaluation.report.runs import Results, open_run, save_results, with_earlier
+from mkdesc.evaluation.report.runs import Results, files_in, open_run, save_results, with_earlier
 from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.evaluation.training import learn, subset_rows, subset_statistics
 from mkdesc.heads.head import Head
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import roc_curve
 
-__all__ = ["PROTOCOLS", "find_subsets", "run_phototourism"]
+__all__ = ["PROTOCOLS", "find_subsets", "run_phototourism", "subset_files"]
 
 #: Protocols, the score of each, and its published values.
 PROTOCOLS = {"fpr95": TABLE_1, "revisited": REVISITED}
@@ -73,6 +73,11 @@ def find_subsets(root: str | Path, names: Sequence[str] | None = None) -> dict[s
     if unknown:
         raise ValueError(f"{folder}: no subset {unknown[0]!r}; there are {', '.join(found)}")
     return {name: Subset(found[name]) for name in (found if names is None else names)}
+
+
+def subset_files(subset: Subset) -> dict[str, Path]:
+    """All that is read of a subset: sheets and text files."""
+    return files_in(subset.folder, subset.name, "*.bmp", "*.txt")
 
 
 def run_phototourism(
@@ -128,7 +133,7 @@ def run_phototourism(
         "benchmark": "phototourism",
         "protocol": protocol,
         "public_code": public_code,
-        "subsets": list(found),
+        "subsets": {name: len(subset_files(subset)) for name, subset in found.items()},
         "descriptors": {one.name: one.identity for one in chosen},
     }
     cases: list[Case] = [
@@ -137,8 +142,8 @@ def run_phototourism(
         for train in (found if learned else (None,))
         if train != test
     ]
-    inputs = {name: subset.folder for name, subset in found.items()}
-    with open_run(output, config, inputs) as folder:
+    files = {name: file for one in found.values() for name, file in subset_files(one).items()}
+    with open_run(output, config, files) as folder:
         cache = DescriptorCache(folder, progress)
         if workers is not None:
             for subset in found.values():

@@ -36,10 +36,9 @@ def compare_runs(folders: Sequence[str | Path]) -> Results:
         for key in _DATA
         if any(config.get(key) != first_config.get(key) for config, _ in runs.values())
     ]
-    contents = [config["inputs"] for config, _ in runs.values()]
-    for name in first_config["inputs"]:
-        if len({found[name] for found in contents if name in found}) > 1:
-            differing.append(f"the content of {name}")
+    every = [item for config, _ in runs.values() for item in config["inputs"].items()]
+    if len({*every}) > len(dict(every)):
+        differing.append("the content of the data")
     notes = (f"The runs differ in: {', '.join(differing)}.",) if differing else ()
     tables = []
     for table in first.tables:

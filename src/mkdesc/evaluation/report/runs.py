@@ -27,7 +27,7 @@ from mkdesc.evaluation.contenders import Descriptor, get_descriptor
 from mkdesc.evaluation.report.plots import Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
-__all__ = ["Results", "open_run", "read_run", "save_results", "with_earlier"]
+__all__ = ["Results", "files_in", "open_run", "read_run", "save_results", "with_earlier"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def open_run(
         Plain values. They must be those of the run that the folder has, if it has one; but there
         may be more ``descriptors``.
     inputs
-        The data, by names for messages: files and folders, which must not have changed either.
+        Files of the data, by names for messages, which must not have changed either.
     """
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="mkdesc-") as temporary:
@@ -95,6 +95,12 @@ def open_run(
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     yield cache
+
+
+def files_in(folder: Path, name: str, *patterns: str) -> dict[str, Path]:
+    """Files of a folder as inputs of a run, by names that begin with that given."""
+    files = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
+    return {f"{name}/{file.relative_to(folder).as_posix()}": file for file in files}
 
 
 def _work(folder: str | Path) -> WorkFolder:
