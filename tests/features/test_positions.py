@@ -1,10 +1,14 @@
 """Matches lie where they should: to a twentieth of a pixel, whichever way the image is turned."""
 
+import json
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc.features.folder import Settings, check_settings
 from mkdesc.images.demo import photograph
 
 
@@ -37,3 +41,14 @@ def test_matches_lie_where_they_should(change):
     around = np.linalg.inv(matrix) @ found.matrix
     back = cv2.perspectiveTransform(here[None], around)[0]
     np.testing.assert_allclose(np.median(back - here, axis=0), 0, atol=0.05)
+
+
+def test_features_of_other_positions_are_not_mixed():
+    """Those of a plain cv2.SIFT_create(), as they were made once, a quarter of a pixel off."""
+    ours = Settings(max_keypoints=50).to_json()
+    theirs = json.loads(ours)
+    check_settings(Path("f"), json.dumps(theirs), ours)
+    for before in (None, {**theirs["detector_settings"], "precise": False}):
+        theirs["detector_settings"] = before
+        with pytest.raises(ValueError, match=r"f: has features of other settings \(detector_set"):
+            check_settings(Path("f"), json.dumps(theirs), ours)
