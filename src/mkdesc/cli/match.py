@@ -11,6 +11,7 @@ import typer
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
 from mkdesc.cli.progress import console
 from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -41,7 +42,7 @@ def command(
         ),
     ] = False,
     keypoints: Keypoints = 2000,
-    detector: Detector = "sift",
+    detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,

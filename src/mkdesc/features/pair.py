@@ -19,7 +19,7 @@ from mkdesc.features.looking import Seen
 from mkdesc.features.matches import ImageMatches
 from mkdesc.features.wide import beyond_chance, match_wide
 from mkdesc.images.exif import focal_length
-from mkdesc.images.frames import frames_from_points, points_from_keypoints
+from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.nearest import check_limits, match_descriptors
@@ -208,8 +208,8 @@ def _is_length(value: object) -> bool:
 
 
 def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:
-    keypoints, descriptors = features.detectAndCompute(gray)
-    frames = frames_from_points(points_from_keypoints(keypoints), features.side)
+    keypoints, descriptors = features.extract(gray)
+    frames = frames_from_points(keypoints.points, features.side)
     return Seen(frames, descriptors, np.zeros(len(frames), np.uint8))
 
 
