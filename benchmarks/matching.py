@@ -23,8 +23,8 @@ import numpy as np
 
 import mkdesc
 from mkdesc.features.features import SIDE
-from mkdesc.images.frames import keypoints_from_points, points_from_keypoints
-from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.detectors.keypoints import Keypoints
+from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.reading import read_gray
 
 SIDES = (12, 16, 20, 24, 28)
@@ -121,12 +121,7 @@ def colmap_cameras(folder: Path) -> dict[Path, Any]:
 
 
 def sift(image: np.ndarray, points: np.ndarray) -> np.ndarray:
-    keypoints = keypoints_from_points(points)
-    for keypoint in keypoints:
-        # SIFT looks the blur of a keypoint up by octave and layer, not by its size.
-        layer = round(3 * np.log2(max(keypoint.size / 2 / 1.6, 0.5)))
-        octave, layer = (layer - 1) // 3, (layer - 1) % 3 + 1
-        keypoint.octave = octave & 255 | layer << 8
+    keypoints = Keypoints(points, np.zeros(len(points))).to_opencv()
     found, descriptors = cv2.SIFT_create().compute(image, keypoints)
     assert len(found) == len(points)
     return descriptors / np.linalg.norm(descriptors, axis=1, keepdims=True).clip(1e-9)
@@ -142,7 +137,7 @@ def ours(model: str, side: float, output: str = "float32") -> Describe:
 
 
 def keypoints_of(image: np.ndarray, detector: str, upright: bool) -> np.ndarray:
-    points = points_from_keypoints(detect_keypoints(image, KEYPOINTS, detector))
+    points = make_detector(detector).detect(image).strongest(KEYPOINTS).points
     if detector == "orb":
         points[:, 2] /= 6  # its size is that of its patch, not of a blob
     if detector == "gftt":

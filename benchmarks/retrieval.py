@@ -32,7 +32,7 @@ import cv2
 import numpy as np
 
 from mkdesc.features.folder import ImageFeatures, features_path, load_features
-from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.reading import read_gray
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.verification import verify_matches
@@ -72,9 +72,7 @@ def rootsift(images: Path, like: Path, folder: Path, names: list[str]) -> None:
     for name in names:
         found = load_features(like, name)
         image = read_gray(images / name, as_stored=True)
-        keypoints = detect_keypoints(image, len(found.keypoints))
-        np.testing.assert_allclose(found.keypoints[:, :2], [k.pt for k in keypoints], atol=1e-3)
-        _, described = sift.compute(image, keypoints)
+        _, described = sift.compute(image, Keypoints(found.keypoints, found.scores).to_opencv())
         rooted = np.sqrt(described / np.maximum(described.sum(axis=1, keepdims=True), 1e-9))
         path = features_path(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,13 +23,14 @@ from mkdesc.torch import MKDescriptor
 def cut(photos: Path) -> torch.Tensor:
     """Patches (N, 64, 64) around keypoints of photographs."""
     from mkdesc.images.cutting import cut_patches
-    from mkdesc.images.keypoints import detect_keypoints
+    from mkdesc.images.detectors.registry import make_detector
     from mkdesc.images.reading import read_gray
 
+    detector = make_detector("sift")
     patches = []
     for file in sorted(photos.glob("*.jpg")):
         gray = read_gray(file)
-        patches.append(cut_patches(gray, detect_keypoints(gray, 500), 64, 20))
+        patches.append(cut_patches(gray, detector.detect(gray).strongest(500), 64, 20))
     return torch.from_numpy(np.concatenate(patches))
 
 

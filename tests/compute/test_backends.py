@@ -173,7 +173,7 @@ def test_threads_batches_and_positions_do_not_matter(rng, backend, make_head):
     for part in (slice(0, 1), slice(777, 778), slice(3, 6), slice(1, 12), slice(5, 500)):
         pairs.append((describe(patches[part], cartesian, head=head), one[part]))
     for found, expected in pairs:
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(found, expected, atol=1e-5)  # roots enlarge rounding near 0
         assert backend != "cpu" or np.array_equal(found, expected)  # to the last bit
 
 

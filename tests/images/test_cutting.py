@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from mkdesc.images.cutting import cut_patches
-from mkdesc.images.frames import as_frames, frames_from_points, keypoints_from_points
+from mkdesc.images.detectors.keypoints import Keypoints
+from mkdesc.images.frames import as_frames, frames_from_points
 
 
 def waves(x, y, shortest=12.0):
@@ -90,7 +91,7 @@ def test_orientation_and_registration_are_those_of_opencv():
     matrix = cv2.getRotationMatrix2D((x, y), angle, 1 / step)
     matrix[:, 2] += np.array([(size - 1) / 2 - x, (size - 1) / 2 - y])
     expected = cv2.warpAffine(image, matrix, (size, size), flags=cv2.INTER_CUBIC)
-    keypoint = keypoints_from_points([[x, y, sigma, angle]])
+    keypoint = Keypoints([[x, y, sigma, angle]], [1]).to_opencv()
     patch = cut_patches(image, keypoint, size)[0]
     assert np.abs(patch - expected).max() < 0.02 * np.ptp(image)
 

@@ -1,16 +1,14 @@
 """Points, keypoints and frames are the same thing said differently."""
 
-import cv2
 import numpy as np
 import pytest
 
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import (
     affine_frames,
     as_frames,
     frames_from_points,
     inside,
-    keypoints_from_points,
-    points_from_keypoints,
     to_frames,
 )
 
@@ -21,10 +19,10 @@ def points():
     return rng.uniform([10, 10, 0.5, 0], [500, 400, 20, 360], (50, 4))
 
 
-def test_points_frames_and_keypoints_round_trip(points):
-    keypoints = keypoints_from_points(points)
-    np.testing.assert_allclose(points_from_keypoints(keypoints), points, rtol=1e-6)
-    np.testing.assert_allclose(to_frames(keypoints), to_frames(points), atol=1e-4)
+def test_points_keypoints_and_frames_mean_the_same(points):
+    keypoints = Keypoints(points, np.ones(50))
+    np.testing.assert_array_equal(to_frames(keypoints), to_frames(points))
+    np.testing.assert_allclose(to_frames(keypoints.to_opencv()), to_frames(points), atol=1e-4)
     np.testing.assert_array_equal(to_frames(frames_from_points(points)), to_frames(points))
 
 
@@ -51,8 +49,7 @@ def test_no_frames_at_all():
     assert to_frames([]).shape == (0, 3, 3)
     assert to_frames(np.empty((0, 4))).shape == (0, 3, 3)
     assert inside(np.empty((0, 2, 3)), (10, 10)).shape == (0,)
-    assert points_from_keypoints([]).shape == (0, 4)
-    assert keypoints_from_points([]) == []
+    assert to_frames(Keypoints.empty()).shape == (0, 3, 3)
 
 
 def test_inside_counts_whole_pixels_and_leaves_out_the_horizon():
@@ -78,10 +75,6 @@ def test_inside_of_mirrored_frames(mirror_x, mirror_y, sign):
         assert inside([moved], (height, width)).tolist() == [expected]
         assert inside([moved], (height - 2, width)).tolist() == [False]
         assert inside([moved], (height, width - 2)).tolist() == [False]
-
-
-def test_keypoints_without_an_angle_are_upright():
-    assert points_from_keypoints([cv2.KeyPoint(5, 6, 7)])[0].tolist() == [5, 6, 3.5, 0]
 
 
 @pytest.mark.parametrize(

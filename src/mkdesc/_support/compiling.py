@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, wraps
 from pathlib import Path
-from types import CodeType
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,7 +31,7 @@ __all__ = [
     "NOTHING",
     "array_type",
     "compile_loop",
-    "is_kept",
+    "is_cached",
     "once",
     "type_of",
 ]
@@ -113,97 +114,79 @@ def compile_loop(
     **options
         Of :func:`numba.njit`.
     """
-    compiled, kept = _loop(function, arguments, options)
-    if kept is not None:
-        compiled._cache = kept
+    compiled = _loop(function, options)
+    compiled._cache = _Cache(compiled, arguments)
     compiled.compile(arguments)
     compiled.disable_compile()
     loop: Callable[..., Any] = compiled
     return loop
 
 
-def is_kept(function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any) -> bool:
+def is_cached(function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any) -> bool:
     """Whether :func:`compile_loop` would find this on the disk, and hence take no time."""
-    compiled, kept = _loop(function, arguments, options)
-    return kept is not None and kept.read(arguments, compiled.targetctx) is not None
+    compiled = _loop(function, options)
+    return _Cache(compiled, arguments).read() is not None
 
 
-def _loop(
-    function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]
-) -> tuple[Any, _Kept | None]:
-    """A function to be compiled, and where on the disk it is kept."""
+def _loop(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
 
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
-        function
-    )
-    return compiled, _Kept.of(function, _stamp(compiled, arguments))
+    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
 
 
-class _Kept:
-    """Compiled code on disk, in the place of numba's own cache of a function.
+class _Cache:
+    """The machine code of one loop on disk, in place of numba's own cache.
 
-    One file per variant of the function, signature and processor: a digest of what follows and of
-    the stamp of all that went into it, then numba's pickle of the machine code.
+    Two digests come before numba's pickle of the code: that of all that the code was made from,
+    and that of the pickle itself.
     """
 
-    def __init__(self, place: Any, variant: str, stamp: bytes) -> None:
-        self._place = place  # numba's: where files go, and how code is turned into data
-        self._variant = variant
-        self._stamp = stamp
+    cache_path = None  # numba asks for it
 
-    @classmethod
-    def of(cls, function: Callable[..., Any], stamp: bytes) -> _Kept | None:
-        """The files of a function; None if there is no folder for them."""
+    def __init__(self, compiled: Any, arguments: tuple[Any, ...]) -> None:
         from numba.core.caching import CompileResultCacheImpl
 
-        variant = repr(sorted(_enclosed(function).items()))
+        function, codegen = compiled.py_func, compiled.targetctx.codegen()
+        name = _digest((_enclosed(function), arguments, codegen.magic_tuple()))
+        self._stamp = _stamp(compiled, arguments)
+        self._file: Path | None = None
         try:
-            return cls(CompileResultCacheImpl(function), variant, stamp)
-        except (OSError, RuntimeError):  # no folder to keep compiled code in is writable
+            self._numba = CompileResultCacheImpl(function)
+            folder = Path(self._numba.locator.get_cache_path())
+            self._file = folder / f"{self._numba.filename_base}.{name.hex()[:16]}.nbc"
+        except (OSError, RuntimeError):  # there is no folder that can be written to
+            return
+
+    def read(self) -> bytes | None:
+        """What is on the disk; None if nothing is, or if it is damaged or out of date."""
+        try:
+            content = b"" if self._file is None else self._file.read_bytes()
+        except OSError:
             return None
-
-    @property
-    def cache_path(self) -> str:
-        """The folder."""
-        path: str = self._place.locator.get_cache_path()
-        return path
-
-    def _file(self, signature: Any, codegen: Any) -> Path:
-        key = repr((self._variant, signature, codegen.magic_tuple()))
-        name = hashlib.sha256(key.encode()).hexdigest()[:16]
-        return Path(self.cache_path) / f"{self._place.filename_base}.{name}.nbc"
+        data = content[64:]
+        return data if content[:64] == self._stamp + hashlib.sha256(data).digest() else None
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """What was compiled for a signature, or None."""
+        """The compiled loop, or None."""
         target_context.refresh()
-        data = self.read(signature, target_context)
+        data = self.read()
         try:
-            return (
-                None if data is None else self._place.rebuild(target_context, pickle.loads(data))
-            )
+            return data and self._numba.rebuild(target_context, pickle.loads(data))
         except Exception:
             return None
 
-    def read(self, signature: Any, target_context: Any) -> bytes | None:
-        """The data of what was compiled for a signature; None if not there, or not whole."""
-        try:
-            content = self._file(signature, target_context.codegen()).read_bytes()
-        except OSError:
-            return None
-        digest, data = content[:32], content[32:]
-        return data if digest == hashlib.sha256(self._stamp + data).digest() else None
-
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was compiled for a signature, if that is possible."""
+        """Keep the compiled loop, if that is possible."""
         from numba.core.serialize import dumps
 
+        if self._file is None:
+            return
         try:
-            if self._place.check_cachable(compiled):
-                data = dumps(self._place.reduce(compiled))
-                self._place.locator.ensure_cache_path()
-                with atomic_path(self._file(signature, compiled.codegen)) as partial:
-                    partial.write_bytes(hashlib.sha256(self._stamp + data).digest() + data)
+            if self._numba.check_cachable(compiled):
+                data = dumps(self._numba.reduce(compiled))
+                self._numba.locator.ensure_cache_path()
+                with atomic_path(self._file) as partial:
+                    partial.write_bytes(self._stamp + hashlib.sha256(data).digest() + data)
         except Exception:  # no room, or no right: next time it is compiled again
             return
 
@@ -213,9 +196,19 @@ def _stamp(compiled: Any, arguments: tuple[Any, ...]) -> bytes:
     import llvmlite
     import numba
 
-    facts = [numba.__version__, llvmlite.__version__, *map(_fields, arguments)]
-    facts += _facts(compiled, set())
-    return hashlib.sha256("\n".join(facts).encode()).digest()
+    function = compiled.py_func
+    versions = numba.__version__, llvmlite.__version__, sys.version
+    fields = [_fields(kind) for kind in arguments]
+    modules = list(_modules(sys.modules[function.__module__], set()))
+    options = [
+        (key, sorted(option) if isinstance(option, set) else option)
+        for key, option in sorted(compiled.targetoptions.items())
+    ]
+    return _digest((versions, fields, modules, options, _enclosed(function)))
+
+
+def _digest(facts: object) -> bytes:
+    return hashlib.sha256(repr(facts).encode()).digest()
 
 
 def _fields(kind: Any) -> str:
@@ -224,42 +217,19 @@ def _fields(kind: Any) -> str:
     return f"{getattr(kind, 'fields', '')}[{inner}]"
 
 
-def _facts(compiled: Any, seen: set[int]) -> Iterator[str]:
-    """Options, code and constants of a compiled function and of those that it calls."""
-    if id(compiled) in seen:
-        return
-    seen.add(id(compiled))
-    function = compiled.py_func
-    for name, option in sorted(compiled.targetoptions.items()):
-        yield f"{name}={sorted(option) if isinstance(option, set) else option}"
-    code = function.__code__
-    yield from _code_facts(code)
-    known = function.__globals__ | _enclosed(function)
-    for name in sorted({*_names(code), *code.co_freevars}):
-        value = known.get(name)
+def _modules(module: ModuleType, seen: set[ModuleType]) -> Iterator[object]:
+    """Source and constants of a module of loops, and of those that it takes loops from."""
+    seen.add(module)
+    yield hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+    for name, value in sorted(vars(module).items()):
         if hasattr(value, "py_func"):
-            yield from _facts(value, seen)
-        elif isinstance(value, (bool, int, float, str, tuple, np.generic)):
-            yield f"{name}={value!r}"
+            other = sys.modules[value.py_func.__module__]
+            if other not in seen:
+                yield from _modules(other, seen)
+        elif isinstance(value, (int, float, np.generic)):
+            yield name, value
 
 
-def _enclosed(function: Any) -> dict[str, Any]:
+def _enclosed(function: Any) -> list[object]:
     """What a function made inside another one sees of it."""
-    cells = (cell.cell_contents for cell in function.__closure__ or ())
-    return dict(zip(function.__code__.co_freevars, cells, strict=True))
-
-
-def _code_facts(code: CodeType) -> Iterator[str]:
-    yield f"{code.co_name} {code.co_code.hex()} {code.co_names} {code.co_varnames}"
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code_facts(constant)
-        else:
-            yield repr(constant)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+    return [cell.cell_contents for cell in function.__closure__ or ()]

@@ -20,6 +20,7 @@ from mkdesc.cli.options import (
 )
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -42,7 +43,7 @@ def command(
         ),
     ] = None,
     keypoints: Keypoints = 4096,
-    detector: Detector = "sift",
+    detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,

@@ -11,6 +11,7 @@ from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -22,7 +23,7 @@ def command(
         Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder to write or update.")
     ],
     keypoints: Keypoints = 1000,
-    detector: Detector = "sift",
+    detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.options import Detector
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
 from mkdesc.datasets.hpatches.make_strips import SIDE, make_sequence
@@ -28,7 +29,7 @@ def command(
     ] = None,
     side: Annotated[float, typer.Option(help="Side of a patch in units of sigma.")] = SIDE,
     min_sigma: Annotated[float, typer.Option(help="Leave out smaller keypoints, pixels.")] = 1.6,
-    detector: Annotated[str, typer.Option(help="What finds the keypoints.")] = "sift",
+    detector: Detector = "sift",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Make sequences again that are there already.")
     ] = False,

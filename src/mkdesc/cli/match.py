@@ -11,6 +11,7 @@ import typer
 from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
 from mkdesc.cli.progress import console
 from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -44,7 +45,7 @@ def command(
         float, typer.Option(metavar="SECONDS", help="Seconds after which --wide gives up.")
     ] = 30.0,
     keypoints: Keypoints = 2000,
-    detector: Detector = "sift",
+    detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,

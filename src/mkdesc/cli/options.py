@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mkdesc.images.detectors.registry import DETECTORS
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = [
@@ -32,9 +33,7 @@ Cluster = Annotated[
         "(.json), or local:N for N processes here. All must see the same files.",
     ),
 ]
-Detector = Annotated[
-    str, typer.Option(help="sift, orb, gftt, fast, mser; akaze, kaze, brisk if OpenCV has them.")
-]
+Detector = Annotated[str, typer.Option(help=f"What finds keypoints: {', '.join(DETECTORS)}.")]
 Keypoints = Annotated[
     int, typer.Option(metavar="N", help="Keypoints per image, at most: the strongest.")
 ]

@@ -20,6 +20,7 @@ from mkdesc.cli.options import (
 )
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -39,7 +40,7 @@ def command(
         ),
     ] = "auto",
     keypoints: Keypoints = 8192,
-    detector: Detector = "sift",
+    detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,

@@ -112,6 +112,30 @@ class Terms:
         """
         return tuple(sorted({quantity for plane in self.planes for quantity in plane}))
 
+    def separable_sums(
+        self, planes: Indices, strides: tuple[int, int, int]
+    ) -> tuple[Indices, Array]:
+        """Where each term finds its sum, and what it multiplies it by, if functions separate.
+
+        Parameters
+        ----------
+        planes
+            (P,) int64: the number that a backend gives each plane.
+        strides
+            How far apart the sums of two planes, functions of y and functions of x are.
+
+        Returns
+        -------
+        where, factor
+            (T,) int64 and (T,) float64.
+        """
+        assert self.separation is not None
+        of_plane, of_y, of_x = strides
+        where = planes[self.plane] * of_plane
+        where += self.separation.of_y[self.function] * of_y
+        where += self.separation.of_x[self.function] * of_x
+        return where, self.factor * self.separation.factor[self.function]
+
 
 def make_terms(parametrization: Parametrization, size: int) -> Terms:
     """The terms for patches of ``size`` px after preparation.

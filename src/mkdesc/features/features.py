@@ -5,23 +5,23 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.descriptor import MKD
 from mkdesc.images.cutting import cut_patches
-from mkdesc.images.frames import points_from_keypoints
-from mkdesc.images.gray import as_gray
-from mkdesc.images.keypoints import check_max_keypoints, detect_keypoints, make_detector
+from mkdesc.images.detectors.keypoints import Keypoints
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
+from mkdesc.images.gray import as_gray, as_gray_uint8
 from mkdesc.images.reading import opencv
 from mkdesc.models import load_model
 
 if TYPE_CHECKING:
     import cv2
 
-__all__ = ["DEFAULT_MODEL", "SIDE", "SIDES", "Features", "side_for"]
+__all__ = ["DEFAULT_MODEL", "SIDE", "Features", "side_for"]
 
 #: The model that describes photographs: the extended descriptor, learned from squares as large
 #: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).
@@ -30,23 +30,19 @@ DEFAULT_MODEL = "photo"
 #: Side of a patch in units of sigma, where no model says its own. SIFT looks at 12.
 SIDE = 20.0
 
-#: The same for detectors whose keypoints' size is not 2 sigma of a blob.
-SIDES = {"orb": 2.0, "fast": 10.0}
 
-
-def side_for(detector: object, mkd: MKD) -> float:
+def side_for(detector: Detector, mkd: MKD) -> float:
     """Side of the squares to describe, in units of sigma, unless told otherwise.
 
     Parameters
     ----------
     detector
-        If it is one by name whose sizes mean something else (:data:`SIDES`), that decides.
+        If its sizes mean something of their own, it decides.
     mkd
         Otherwise its own side does; :data:`SIDE` if it has none.
     """
-    if isinstance(detector, str) and detector in SIDES:
-        return SIDES[detector]
-    return SIDE if mkd.side is None else float(mkd.side)
+    side = mkd.side if detector.side is None else detector.side
+    return SIDE if side is None else float(side)
 
 
 class Features:
@@ -55,17 +51,18 @@ class Features:
     Parameters
     ----------
     detector
-        ``"sift"``, ``"orb"``, ``"gftt"``, ... (see :data:`mkdesc.images.keypoints.DETECTORS`), or
-        an OpenCV detector with your own settings. A number is taken for ``max_keypoints``:
-        ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.
+        ``"sift"``, ``"orb"``, ``"gftt"``, ... (see
+        :data:`mkdesc.images.detectors.registry.DETECTORS`), one of these with your own settings
+        (:func:`~mkdesc.images.detectors.registry.make_detector`), or an OpenCV detector. A number
+        is taken for ``max_keypoints``: ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.
     max_keypoints
         How many to keep, the strongest by response; None: all.
     model
         Name of a bundled model, a model file, or an :class:`mkdesc.MKD`.
     side
         Side of the square that is described, in units of sigma (half a keypoint's size); None:
-        what the model is best used at (20 if it does not say), or what suits the detector if it
-        is one by name whose sizes mean something else.
+        what suits the detector, if the sizes of its keypoints mean something of their own, or
+        what the model is best used at (20 if it does not say).
     upright
         Whether to ignore the orientation of keypoints: better if the camera was level.
     output
@@ -75,7 +72,8 @@ class Features:
     n_threads
         Number of threads; None: one per core.
     device
-        Where PyTorch describes patches, such as ``"cuda"``; None: as ``model`` has it.
+        Where PyTorch describes patches, and detects if the detector can, such as ``"cuda"``;
+        None: as ``model`` has it.
 
     Examples
     --------
@@ -90,7 +88,7 @@ class Features:
 
     def __init__(
         self,
-        detector: str | int | cv2.Feature2D = "sift",
+        detector: str | int | Detector | cv2.Feature2D = DEFAULT_DETECTOR,
         max_keypoints: int | None = None,
         model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
         side: float | None = None,
@@ -104,8 +102,7 @@ class Features:
                 raise ValueError(
                     f"detector: expected a name or an OpenCV detector, got {detector}"
                 )
-            detector, max_keypoints = "sift", int(detector)
-        check_max_keypoints(max_keypoints)
+            detector, max_keypoints = DEFAULT_DETECTOR, int(detector)
         self._given: dict[str, Any] = {
             "detector": detector,
             "max_keypoints": max_keypoints,
@@ -116,16 +113,18 @@ class Features:
             "n_threads": n_threads,
             "device": device,
         }
+        self.detector = as_detector(
+            detector,
+            max_keypoints=max_keypoints,
+            upright=upright,
+            n_threads=n_threads,
+            device=device,
+        )
         given = model if isinstance(model, MKD) else load_model(model)
         if side is None:
-            side = side_for(detector, given)
+            side = side_for(self.detector, given)
         if not (isinstance(side, (int, float, np.number)) and 0 < side < np.inf):
             raise ValueError(f"side: expected a number > 0, got {side!r}")
-        self.detector: cv2.Feature2D = (
-            make_detector(detector)
-            if isinstance(detector, str)
-            else cast("cv2.Feature2D", detector)
-        )
         self.max_keypoints = max_keypoints
         own: dict[str, Any] = {"n_threads": n_threads}
         if output is not None:
@@ -156,16 +155,39 @@ class Features:
         return f"Features({', '.join(shown)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # OpenCV's detectors cannot be taken along; one by its name is made again.
-        if not isinstance(self._given["detector"], str):
-            raise TypeError(
-                "Features with an OpenCV detector of one's own cannot be pickled, as OpenCV's "
-                "objects cannot; give the detector by its name"
-            )
         return Features, tuple(self._given.values())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Features:
         return Features(**self._given)  # a detector of one's own is shared
+
+    def extract(
+        self, image: ArrayLike, mask: ArrayLike | None = None
+    ) -> tuple[Keypoints, NDArray[Any]]:
+        """Keypoints of an image, the strongest first, and their descriptors (N, D), as arrays.
+
+        Parameters
+        ----------
+        image, mask
+            As for :meth:`detect`.
+
+        Examples
+        --------
+        >>> image = np.random.default_rng(0).integers(0, 256, (100, 100), np.uint8)
+        >>> keypoints, descriptors = Features(20).extract(image)
+        >>> keypoints.points.shape, keypoints.scores.shape, descriptors.shape
+        ((20, 4), (20,), (20, 128))
+        """
+        gray = as_gray(image)
+        found = self._detect(gray, mask)
+        return found, self.describe(gray, found)
+
+    def _detect(self, image: ArrayLike, mask: ArrayLike | None) -> Keypoints:
+        gray = as_gray_uint8(image)
+        where = None if mask is None else np.ascontiguousarray(mask, np.uint8)
+        if where is not None and where.shape != gray.shape:
+            raise ValueError(f"mask: expected the image's shape {gray.shape}, got {where.shape}")
+        found = self.detector.detect(gray, where)
+        return (found.upright() if self.upright else found).strongest(self.max_keypoints)
 
     def detect(self, image: ArrayLike, mask: ArrayLike | None = None) -> tuple[cv2.KeyPoint, ...]:
         """Keypoints (``cv2.KeyPoint``) of an image, the strongest first.
@@ -177,17 +199,7 @@ class Features:
         mask
             uint8 (H, W): keypoints are looked for where it is not zero.
         """
-        limit = None if self.upright else self.max_keypoints
-        found = detect_keypoints(image, limit, self.detector, mask)
-        if not self.upright:
-            return tuple(found)
-        places: dict[
-            tuple[Any, float], cv2.KeyPoint
-        ] = {}  # a place with several orientations is one place
-        for keypoint in found:
-            keypoint.angle = 0
-            places.setdefault((keypoint.pt, keypoint.size), keypoint)
-        return tuple(places.values())[: self.max_keypoints]
+        return tuple(self._detect(image, mask).to_opencv())
 
     def compute(
         self, image: ArrayLike, keypoints: Sequence[cv2.KeyPoint], descriptors: None = None
@@ -207,7 +219,7 @@ class Features:
         """
         if descriptors is not None:
             raise ValueError("descriptors: expected None; they are returned, not filled in")
-        return tuple(keypoints), self.describe(image, points_from_keypoints(keypoints))
+        return tuple(keypoints), self.describe(image, Keypoints.from_opencv(keypoints))
 
     def detectAndCompute(
         self, image: ArrayLike, mask: ArrayLike | None = None
@@ -219,11 +231,11 @@ class Features:
         image, mask
             As for :meth:`detect`.
         """
-        gray = as_gray(image)
-        return self.compute(gray, self.detect(gray, mask))
+        found, descriptors = self.extract(image, mask)
+        return tuple(found.to_opencv()), descriptors
 
-    def describe(self, image: ArrayLike, frames: ArrayLike) -> NDArray[Any]:
-        """Descriptors (N, D) of points (N, 4) or frames (N, 2, 3) or (N, 3, 3) of an image.
+    def describe(self, image: ArrayLike, frames: Keypoints | ArrayLike) -> NDArray[Any]:
+        """Descriptors (N, D) of keypoints, points (N, 4) or frames (N, 2 or 3, 3) of an image.
 
         Parameters
         ----------
@@ -232,7 +244,7 @@ class Features:
         frames
             As for :func:`mkdesc.images.cutting.cut_patches`.
         """
-        places = np.asarray(frames, np.float64)
+        places = np.asarray(frames.points if isinstance(frames, Keypoints) else frames, np.float64)
         if self.upright and places.ndim == 2 and places.shape[1:] == (4,):
             places = places * [1, 1, 1, 0]
         size = int(self.mkd.patch_size)

@@ -20,8 +20,12 @@ from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.text import shorten
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
-from mkdesc.images.frames import points_from_keypoints
-from mkdesc.images.keypoints import make_detector
+from mkdesc.images.detectors.registry import (
+    DEFAULT_DETECTOR,
+    Detector,
+    make_detector,
+    settings_of,
+)
 from mkdesc.images.reading import MAX_PIXELS, one_opencv_thread_each, opencv, read_gray
 from mkdesc.models import bundled_models, load_model, read_card
 
@@ -68,13 +72,12 @@ class ImageFeatures(NamedTuple):
 class Settings:
     """All that features depend on, besides the image; as for :class:`mkdesc.Features`.
 
-    ``sensitive`` asks for SIFT keypoints of a quarter of OpenCV's lowest contrast, placed
-    without its shift of a quarter of a pixel: what a reconstruction wants. ``as_stored`` leaves
-    photographs as their files store them, as COLMAP and hloc do; otherwise they are turned as
-    their EXIF data say, as ``cv2.imread`` does.
+    ``sensitive`` asks for weak keypoints too, where the detector has settings for that: what a
+    reconstruction wants. ``as_stored`` leaves photographs as their files store them, as COLMAP
+    and hloc do; otherwise they are turned as their EXIF data say, as ``cv2.imread`` does.
     """
 
-    detector: str = "sift"
+    detector: str = DEFAULT_DETECTOR
     max_keypoints: int | None = None
     model: str = DEFAULT_MODEL
     side: float | None = None
@@ -85,11 +88,8 @@ class Settings:
 
     def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
-        detector: Any = self.detector
-        if self.sensitive and detector == "sift":
-            detector = opencv().SIFT_create(contrastThreshold=0.01, enable_precise_upscale=True)
         return Features(
-            detector,
+            self._detector(n_threads, device),
             self.max_keypoints,
             self.model,
             self.side,
@@ -99,13 +99,27 @@ class Settings:
             device,
         )
 
+    def _detector(self, n_threads: int | None = None, device: str | None = None) -> Detector:
+        return make_detector(
+            self.detector,
+            max_keypoints=self.max_keypoints,
+            upright=self.upright,
+            n_threads=n_threads,
+            device=device,
+            sensitive=self.sensitive,
+        )
+
     def to_json(self) -> str:
-        """As text; the model by what it is, not by its name, and the side that is really cut."""
-        make_detector(self.detector)  # refuses unknown names
+        """As text, with what names stand for: the model, and how keypoints are found and cut."""
+        detector = self._detector()
         side = self.side
         if side is None:
-            side = side_for(self.detector, load_model(self.model))
-        made_of = {"model": read_card(self.model).sha256, "side": side}
+            side = side_for(detector, load_model(self.model))
+        made_of = {
+            "model": read_card(self.model).sha256,
+            "side": side,
+            "detector_settings": settings_of(detector),
+        }
         return json.dumps({**asdict(self), **made_of}, indent=1)
 
 
@@ -244,7 +258,7 @@ def _as_it_is(path: Path) -> Path:
     return path
 
 
-#: Each thread has its own features: detectors are not meant for two at a time.
+#: What each thread made last: features of these settings.
 _local = threading.local()
 
 
@@ -281,10 +295,10 @@ def describe_image(
     image, mask
         As for :meth:`mkdesc.Features.detect`.
     """
-    keypoints, descriptors = features.detectAndCompute(image, mask)
+    found, descriptors = features.extract(image, mask)
     return ImageFeatures(
-        points_from_keypoints(keypoints).astype(np.float32),
-        np.array([keypoint.response for keypoint in keypoints], np.float32),
+        found.points.astype(np.float32),
+        found.scores,
         descriptors,
         np.array(image.shape[1::-1], np.int64),
     )

@@ -10,19 +10,13 @@ from numpy.typing import NDArray
 from mkdesc._support.work import in_order
 from mkdesc.features.features import Features
 from mkdesc.images.affine import adapted_frames, region_frames
-from mkdesc.images.frames import frames_from_points, points_from_keypoints
-from mkdesc.images.keypoints import detect_keypoints
-from mkdesc.images.reading import opencv
+from mkdesc.images.detectors.opencv import BLOBS, FINE_BLOBS
+from mkdesc.images.detectors.registry import make_detector
+from mkdesc.images.frames import frames_from_points
 from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
 from mkdesc.matching.frame_matches import LocalFeatures, join_features
 
 __all__ = ["features_in_view", "features_in_views"]
-
-#: Contrast of the weakest blobs: a quarter of OpenCV's. What looks weak may be all there is.
-BLOBS = {"contrastThreshold": 0.01}
-
-#: Where two views are known to show the same: smaller, weaker and longer blobs, too.
-FINE_BLOBS = {"contrastThreshold": 0.005, "edgeThreshold": 20.0, "sigma": 1.2}
 
 #: The part of a frame's square, around its centre, that must be in the photograph.
 CORE = 0.3
@@ -99,10 +93,9 @@ def features_in_view(
     fine
         Whether all blobs there are will do: something else says which of them match.
     """
-    # A detector of its own: they are not meant for two threads at a time.
     settings = FINE_BLOBS if fine else BLOBS
-    detector = opencv().SIFT_create(**settings, enable_precise_upscale=True)
-    points = points_from_keypoints(detect_keypoints(view.image, most, detector, mask))
+    detector = make_detector("sift", max_keypoints=most, n_threads=1, **settings)
+    points = detector.detect(view.image, mask).strongest(most).points
     frames = [frames_from_points(points, features.side)]
     if shapes:
         places = np.unique(points * [1, 1, 1, 0], axis=0)  # without their several directions

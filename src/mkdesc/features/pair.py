@@ -17,7 +17,7 @@ from mkdesc.features.features import Features
 from mkdesc.features.matches import ImageMatches
 from mkdesc.features.wide import match_wide
 from mkdesc.images.exif import focal_length
-from mkdesc.images.frames import frames_from_points, points_from_keypoints
+from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
@@ -226,9 +226,8 @@ def _is_length(value: object) -> bool:
 
 
 def _features(gray: NDArray[np.uint8], features: Features) -> LocalFeatures:
-    keypoints, descriptors = features.detectAndCompute(gray)
-    frames = frames_from_points(points_from_keypoints(keypoints), features.side)
-    return plain_features(frames, descriptors)
+    keypoints, descriptors = features.extract(gray)
+    return plain_features(frames_from_points(keypoints.points, features.side), descriptors)
 
 
 def _for_blobs(features: Features) -> Features:

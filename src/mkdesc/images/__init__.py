@@ -1,4 +1,4 @@
-"""Pixels: reading, gray, keypoints, frames, cutting of patches, random changes (needs OpenCV, any
+"""Pixels: reading, gray, detectors, frames, cutting of patches, random changes (needs OpenCV, any
 build of it; ``pip install mkdesc[images]`` if there is none).
 
 May use: _support.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc._support.threads import checked_threads
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
 from mkdesc.images.reading import opencv
@@ -53,7 +54,7 @@ def compile_for(dtype: str) -> Callable[..., None]:
 
 def cut_patches(
     image: ArrayLike,
-    frames: ArrayLike | Sequence[Any],
+    frames: Keypoints | ArrayLike | Sequence[Any],
     patch_size: int = 64,
     side: float = SIDE,
     *,
@@ -68,8 +69,8 @@ def cut_patches(
     image
         Gray (H, W) or colour (H, W, 3 or 4), which is turned to gray; uint8, uint16 or floats.
     frames
-        Where: ``cv2.KeyPoint`` objects, points (N, 4) of x, y, sigma, angle, affine frames
-        (N, 2, 3) or projective ones (N, 3, 3); see :mod:`mkdesc.images.frames`.
+        Where: keypoints (ours or ``cv2.KeyPoint`` objects), points (N, 4) of x, y, sigma, angle,
+        affine frames (N, 2, 3) or projective ones (N, 3, 3); see :mod:`mkdesc.images.frames`.
     patch_size
         Side W of the patches in pixels.
     side

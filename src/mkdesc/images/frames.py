@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.images.reading import opencv
+from mkdesc.images.detectors.keypoints import Keypoints, as_points
 
 if TYPE_CHECKING:
     import cv2
@@ -32,8 +32,6 @@ __all__ = [
     "as_frames",
     "frames_from_points",
     "inside",
-    "keypoints_from_points",
-    "points_from_keypoints",
     "to_frames",
 ]
 
@@ -41,49 +39,6 @@ __all__ = [
 SIDE = 12.0
 
 Floats = NDArray[np.float64]
-
-
-def points_from_keypoints(keypoints: Sequence[cv2.KeyPoint]) -> Floats:
-    """Points (N, 4) of ``cv2.KeyPoint`` objects; without an angle (-1) they are upright.
-
-    Examples
-    --------
-    >>> import cv2
-    >>> points_from_keypoints([cv2.KeyPoint(10, 20, 6, 90), cv2.KeyPoint(3, 4, 2)])
-    array([[10., 20.,  3., 90.],
-           [ 3.,  4.,  1.,  0.]])
-    """
-    rows = [(*k.pt, k.size / 2, k.angle if k.angle >= 0 else 0.0) for k in keypoints]
-    return np.array(rows, np.float64).reshape(-1, 4)
-
-
-def keypoints_from_points(points: ArrayLike) -> list[cv2.KeyPoint]:
-    """``cv2.KeyPoint`` objects of points (N, 4).
-
-    Examples
-    --------
-    >>> keypoint, = keypoints_from_points([[10, 20, 3, 90]])
-    >>> keypoint.pt, keypoint.size, keypoint.angle
-    ((10.0, 20.0), 6.0, 90.0)
-    """
-    cv2 = opencv()
-    return [
-        cv2.KeyPoint(x, y, 2 * sigma, angle % 360)
-        for x, y, sigma, angle in _as_points(points).tolist()
-    ]
-
-
-def _as_points(points: ArrayLike) -> Floats:
-    array = np.asarray(points, np.float64)
-    if array.size == 0:
-        array = array.reshape(-1, 4)
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise ValueError(f"points: expected (N, 4) of x, y, sigma, angle, got {array.shape}")
-    bad = ~(np.isfinite(array).all(axis=1) & (array[:, 2] > 0))
-    if bad.any():
-        i = int(bad.argmax())
-        raise ValueError(f"points[{i}]: expected finite numbers and sigma > 0, got {array[i]}")
-    return array
 
 
 def frames_from_points(points: ArrayLike, side: float = SIDE) -> Floats:
@@ -97,7 +52,7 @@ def frames_from_points(points: ArrayLike, side: float = SIDE) -> Floats:
     """
     if not (np.isfinite(side) and side > 0):
         raise ValueError(f"side: expected a number > 0, got {side!r}")
-    x, y, sigma, angle = _as_points(points).T
+    x, y, sigma, angle = as_points(points).T
     c = np.cos(np.deg2rad(angle)) * sigma * side / 2
     s = np.sin(np.deg2rad(angle)) * sigma * side / 2
     return np.stack([np.stack([c, -s, x], axis=-1), np.stack([s, c, y], axis=-1)], axis=1)
@@ -151,14 +106,16 @@ def affine_frames(frames: ArrayLike) -> Floats:
     return affine
 
 
-def to_frames(keypoints: ArrayLike | Sequence[cv2.KeyPoint], side: float = SIDE) -> Floats:
+def to_frames(
+    keypoints: Keypoints | ArrayLike | Sequence[cv2.KeyPoint], side: float = SIDE
+) -> Floats:
     """Projective frames (N, 3, 3) of whatever tells where patches are.
 
     Parameters
     ----------
     keypoints
-        ``cv2.KeyPoint`` objects, points (N, 4), or frames (N, 2, 3) or (N, 3, 3), which are
-        only checked.
+        :class:`~mkdesc.images.detectors.keypoints.Keypoints`, ``cv2.KeyPoint`` objects, points
+        (N, 4), or frames (N, 2, 3) or (N, 3, 3), which are only checked.
     side
         Side of the square in units of sigma, for keypoints and points.
 
@@ -168,12 +125,11 @@ def to_frames(keypoints: ArrayLike | Sequence[cv2.KeyPoint], side: float = SIDE)
     (1, 3, 3)
     """
     if isinstance(keypoints, Sequence) and any(hasattr(k, "pt") for k in keypoints):
-        objects = cast("Sequence[cv2.KeyPoint]", keypoints)
-        return as_frames(frames_from_points(points_from_keypoints(objects), side))
+        keypoints = Keypoints.from_opencv(cast("Sequence[cv2.KeyPoint]", keypoints))
+    if isinstance(keypoints, Keypoints):
+        keypoints = keypoints.points
     array = np.asarray(keypoints, np.float64)
-    if array.ndim == 2:
-        return as_frames(frames_from_points(array, side))
-    return as_frames(array)
+    return as_frames(frames_from_points(array, side) if array.ndim == 2 else array)
 
 
 def inside(frames: ArrayLike, shape: Sequence[int]) -> NDArray[np.bool_]:

@@ -16,8 +16,8 @@ import numpy as np
 
 from mkdesc.datasets.colmap import Observations
 from mkdesc.images.cutting import cut_patches
-from mkdesc.images.frames import SIDE, points_from_keypoints
-from mkdesc.images.keypoints import detect_keypoints
+from mkdesc.images.detectors.registry import make_detector
+from mkdesc.images.frames import SIDE
 from mkdesc.images.reading import read_gray
 from mkdesc.learn.shards import TrainingBlock
 
@@ -59,7 +59,7 @@ def colmap_blocks(
         except (ValueError, OSError) as error:
             warnings.warn(f"skipped: {error}", RuntimeWarning, stacklevel=2)
             continue
-        keypoints = points_from_keypoints(detect_keypoints(image))
+        keypoints = make_detector("sift").detect(image).strongest().points
         if len(keypoints) and len(xy):
             distance, nearest = map(np.asarray, KDTree(keypoints[:, :2]).query(xy))
             near = distance <= NEAR

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.work import in_order
 from mkdesc.images.cutting import cut_patches
+from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.frames import SIDE, inside, to_frames
 from mkdesc.images.jitter import (
     Jitter,
@@ -26,7 +27,6 @@ from mkdesc.images.jitter import (
     change_image,
     jitter_frames,
 )
-from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.learn.shards import TrainingBlock
@@ -73,7 +73,7 @@ class Recipe:
     max_side
         Larger photographs are first reduced to this many pixels; None: they are not.
     detector
-        What finds the keypoints, a name out of :data:`mkdesc.images.keypoints.DETECTORS`.
+        What finds the keypoints, a name out of :data:`mkdesc.images.detectors.registry.DETECTORS`.
 
     Examples
     --------
@@ -305,7 +305,8 @@ class FreshPhotos:
 def _frames(image: NDArray[np.uint8], how: Recipe) -> NDArray[np.float64]:
     """The squares (n, 3, 3) of the keypoints of a photograph."""
     # What lies beyond the border is no picture to learn from.
-    frames = to_frames(detect_keypoints(image, detector=how.detector), how.side)
+    found = make_detector(how.detector, n_threads=1).detect(image)
+    frames = to_frames(found.strongest(), how.side)
     frames = frames[inside(frames, image.shape)][: how.keypoints_per_photo]
     if not len(frames):
         raise ValueError("no keypoint whose patch is inside the photograph")

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from mkdesc.descriptor import MKD
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.demo import photograph
+from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.frames import SIDE, inside, to_frames
 from mkdesc.images.jitter import Photometric, change_image, jitter_frames
-from mkdesc.images.keypoints import detect_keypoints
 
 __all__ = ["Spread", "Typical", "typical_scores"]
 
@@ -54,7 +54,7 @@ def typical_scores(mkd: MKD) -> Typical:
     True
     """
     photo, rng = photograph(), np.random.default_rng(0)
-    frames = to_frames(detect_keypoints(photo), mkd.side or SIDE)
+    frames = to_frames(make_detector("sift").detect(photo).strongest(), mkd.side or SIDE)
     frames = frames[inside(frames, photo.shape)][:KEYPOINTS]
     other_frames = jitter_frames(frames, LEVEL, rng)
     changed = change_image(photo, Photometric(), rng)

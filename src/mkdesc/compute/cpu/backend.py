@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, is_kept, once, type_of
+from mkdesc._support.compiling import array_type, compile_loop, is_cached, once, type_of
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.compute.cpu.layout import make_layout
 from mkdesc.compute.cpu.structures import Preparing, double
@@ -58,7 +58,7 @@ def is_compiled(parametrization: Parametrization, size: int) -> bool:
     preparation = parametrization.preparation
     layout = make_layout(parametrization, size // preparation.reduction(size))
     loop = _describing("uint8", preparation.standardise, layout.separable)
-    return is_kept(*loop, **OPTIONS)
+    return is_cached(*loop, **OPTIONS)
 
 
 @once

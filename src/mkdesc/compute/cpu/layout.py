@@ -112,9 +112,8 @@ def _separate(
         for kept in (found.across, found.down)
     )
     n_quantities = sum(quantities[:4]) + len(quantities.products)
-    place = (found.of_y * len(across) + found.of_x) * n_quantities
-    columns = place[terms.function] + quantities.planes[terms.plane]
-    coefficients = terms.factor * found.factor[terms.function]
+    strides = (1, len(across) * n_quantities, n_quantities)
+    columns, coefficients = terms.separable_sums(quantities.planes, strides)
     entries = zip(terms.component.tolist(), columns.tolist(), coefficients.tolist(), strict=True)
     no_tiles = whole(np.zeros((0, 4), np.int64))
     return Functions(single(np.zeros((0, 0))), no_tiles, single(across), single(down)), list(

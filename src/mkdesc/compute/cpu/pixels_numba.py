@@ -12,6 +12,9 @@ from numba import njit
 from mkdesc._support.compiling import CAREFUL, EXACT, FAST
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 
+#: Squares below it are taken for 0: some processors have no reciprocal root of smaller numbers.
+SMALLEST_NORMAL = 1.2e-38
+
 
 @njit(**CAREFUL)
 def spread(patch, size):
@@ -171,12 +174,13 @@ def curvatures(views, gain, blob, ridge, saddle):
 @njit(**FAST)
 def directions(gx, gy, flat_square, epsilon_square, epsilon, quantities):
     """Replace gradients (M, Q) by directions (cos, sin); weights sqrt(m) to ``quantities[0]``."""
+    limit = max(flat_square, np.float32(SMALLEST_NORMAL))
     for m in range(quantities.shape[1]):
         for i in range(gx.shape[1]):
             u, v = gx[m, i], gy[m, i]
             square = u * u + v * v
             quantities[0, m, i] = np.sqrt(np.sqrt(square + epsilon_square) + epsilon)
-            none = square <= flat_square  # no gradient: the angle is 0
+            none = square <= limit  # no gradient: the angle is 0
             unit = np.float32(1) / np.sqrt(np.float32(1) if none else square)
             gx[m, i] = np.float32(1) if none else u * unit
             gy[m, i] = np.float32(0) if none else v * unit

@@ -241,10 +241,9 @@ def _make_extended(
     rows, columns = len(separation.down), len(separation.across)
     if max(rows, columns) > MOST_FUNCTIONS or preparation.epsilon:
         return None
-    plane = np.array([known[plane] for plane in terms.planes])[terms.plane]
-    where = (plane * rows + separation.of_y[terms.function]) * columns
-    where += separation.of_x[terms.function]
-    assembly = _assemble(terms, where, terms.factor * separation.factor[terms.function], device)
+    planes = np.array([known[plane] for plane in terms.planes])
+    where, factor = terms.separable_sums(planes, (rows * columns, columns, 1))
+    assembly = _assemble(terms, where, factor, device)
     if assembly is None:
         return None
     functions, folding = np.zeros((32, MOST_FUNCTIONS)), np.zeros((COUNT, 8, COUNT, 32))

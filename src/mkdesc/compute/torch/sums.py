@@ -48,10 +48,9 @@ class Sums(nn.Module):
         self._keep("across", separation.across)
         self._keep("down", separation.down)
         columns, rows = len(separation.across), len(separation.down)
-        where = (terms.plane * rows + separation.of_y[terms.function]) * columns
-        where += separation.of_x[terms.function]
-        factor = terms.factor * separation.factor[terms.function]
-        self._assemble(terms, where, factor, len(terms.planes) * rows * columns)
+        planes = np.arange(len(terms.planes))
+        where, factor = terms.separable_sums(planes, (rows * columns, columns, 1))
+        self._assemble(terms, where, factor, len(planes) * rows * columns)
 
     def _grouped(self, terms: Terms) -> None:
         """Sums are numbered by group, plane in it, function in it."""

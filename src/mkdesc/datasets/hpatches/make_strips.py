@@ -31,7 +31,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +39,8 @@ from mkdesc._support.files import atomic_folder, read_text
 from mkdesc._support.text import shorten
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
-from mkdesc.images.frames import as_frames, frames_from_points, inside, points_from_keypoints
+from mkdesc.images.detectors.registry import make_detector, settings_of
+from mkdesc.images.frames import inside, to_frames
 from mkdesc.images.jitter import (
     COLUMNS,
     LEVELS,
@@ -48,7 +48,6 @@ from mkdesc.images.jitter import (
     draw_jitter,
     jitter_homographies,
 )
-from mkdesc.images.keypoints import detect_keypoints
 from mkdesc.images.reading import read_gray
 from mkdesc.images.writing import encode_image
 
@@ -162,7 +161,7 @@ def make_sequence(
     patch_size: int = 65,
     min_sigma: float = 1.6,
     overlap: float = 0.5,
-    detector: Any = "sift",
+    detector: str = "sift",
     overwrite: bool = False,
     n_threads: int | None = None,
 ) -> Path:
@@ -190,7 +189,7 @@ def make_sequence(
     overlap
         Detections whose regions overlap a stronger one's by more than this are left out.
     detector
-        A name out of :data:`mkdesc.images.keypoints.DETECTORS` or an OpenCV detector.
+        A name out of :data:`mkdesc.images.detectors.registry.DETECTORS`.
     overwrite
         Whether a folder that is there already is replaced.
     n_threads
@@ -222,11 +221,11 @@ def make_sequence(
         raise FileExistsError(f"{target} exists already")
     if max_patches is not None and max_patches < 1:
         raise ValueError(f"max_patches: expected an integer >= 1 or None, got {max_patches!r}")
+    finder = make_detector(detector, n_threads=n_threads)
     images, homographies = read_sequence(folder)
-    keypoints = detect_keypoints(images[0], detector=detector)
-    keypoints = [keypoint for keypoint in keypoints if keypoint.size / 2 >= min_sigma]
-    points = points_from_keypoints(keypoints)
-    frames = as_frames(frames_from_points(points, side))
+    found = finder.detect(images[0]).strongest()
+    found = found.take(found.points[:, 2] >= min_sigma)
+    frames = to_frames(found, side)
 
     rng = np.random.default_rng([seed, zlib.crc32(target.name.encode())])
     drawn, cut = {}, {"ref": (images[0], frames)}
@@ -239,7 +238,7 @@ def make_sequence(
             fits &= inside(moved, image.shape)
             cut[strip] = image, moved
     chosen = np.flatnonzero(fits)
-    chosen = chosen[thin(points[chosen], overlap, side)]
+    chosen = chosen[thin(found.points[chosen], overlap, side)]
     chosen = chosen[: min(max_patches or MOST_PATCHES, MOST_PATCHES)]
     if not len(chosen):
         raise ValueError(
@@ -254,7 +253,8 @@ def make_sequence(
         "patch_size": patch_size,
         "min_sigma": min_sigma,
         "overlap": overlap,
-        "detector": detector if isinstance(detector, str) else type(detector).__name__,
+        "detector": detector,
+        "detector_settings": settings_of(finder),
         "jitter": {level: asdict(replace(LEVELS[level], perspective=0)) for level in NOISES},
         "scales_per_side": SCALES_PER_SIDE,
         "homographies": [matrix.tolist() for matrix in homographies],
@@ -265,8 +265,7 @@ def make_sequence(
             patches = cut_patches(image, where[chosen], patch_size, n_threads=n_threads)
             png = encode_image(".png", patches.reshape(-1, patch_size))
             (partial / f"{strip}.png").write_bytes(png)
-        responses = [keypoint.response for keypoint in keypoints]
-        table = np.column_stack([points, responses])[chosen]
+        table = np.column_stack([found.points, found.scores])[chosen]
         _write_table(partial / "ref.keypoints.csv", "x,y,sigma,angle,response", table)
         for strip, jitter in drawn.items():
             rows = jitter[chosen, : len(_DRAWN)]

@@ -1,0 +1,1 @@
+"""What finds keypoints: a module for each detector, named in ``registry.py``."""
