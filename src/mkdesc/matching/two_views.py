@@ -170,7 +170,12 @@ def verify(matches: FrameMatches, geometry: str, options: TwoViewOptions) -> Ver
     return verify_matches(*matches.positions, geometry, options.threshold, cameras=options.cameras)
 
 
-def judge(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> Verdict:
+def judge(
+    matches: FrameMatches,
+    found: Verified,
+    options: TwoViewOptions,
+    believed: float = BELIEVED,
+) -> Verdict:
     """Whether to believe a geometry.
 
     Parameters
@@ -181,11 +186,13 @@ def judge(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> Ve
         The geometry, and which of them agree with it.
     options
         What was asked for.
+    believed
+        log10 of how often chance may make as many matches agree.
     """
     if found.geometry is None:
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
     agree = f"{found.inliers.sum()} matches agree on one geometry"
-    if _false_alarms(matches, found, options) >= BELIEVED:
+    if _false_alarms(matches, found, options) >= believed:
         return Verdict(UNVERIFIED, f"{agree}, no more than by chance")
     moving = _moving(matches, found, options)
     count = moving.coherent
