@@ -13,7 +13,7 @@ from typing import Any
 
 from mkdesc.features.features import Features
 
-__all__ = ["compile_describing", "compile_others", "without_waiting"]
+__all__ = ["compile_describing", "compile_others", "load_matching", "without_waiting"]
 
 
 def without_waiting(features: Features, many: bool) -> Features:
@@ -51,6 +51,18 @@ def _start(call: str, *arguments: str) -> None:
         )
     except OSError:  # then the next run has to
         return
+
+
+def load_matching(features: Features) -> None:
+    """Load, or compile, what matching two photographs needs: its time is not theirs."""
+    import numpy as np
+
+    from mkdesc.matching.nearest import match_descriptors
+
+    size = int(features.mkd.patch_size)
+    features.mkd.transform(np.zeros((1, size, size), np.uint8))
+    features.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
+    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
 
 
 def compile_describing(model: str) -> None:

@@ -44,6 +44,7 @@ def command(
 ) -> None:
     """Find photographs that show the same, the most similar first."""
     from mkdesc.images.writing import encode_image
+    from mkdesc.matching.two_views import AMBIGUOUS
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.sheet import contact_sheet
 
@@ -60,7 +61,9 @@ def command(
     found = opened.find(query, k, count, part, max_pixels)
     width = max((len(one.name) for one in found), default=0)
     for rank, one in enumerate(found, 1):
-        seen = f"  {one.inliers:>5} matches agree" if verify else ""
+        seen = "" if one.agreement is None else f"  {one.inliers:>5} matches agree"
+        if one.agreement is not None and one.agreement.verdict.name == AMBIGUOUS:
+            seen = "  repeated structure: ambiguous"
         print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}

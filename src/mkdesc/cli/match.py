@@ -41,6 +41,9 @@ def command(
             "is believed. Takes longer only where it is needed.",
         ),
     ] = False,
+    limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Seconds after which --wide gives up.")
+    ] = 30.0,
     keypoints: Keypoints = 2000,
     detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
@@ -68,16 +71,17 @@ def command(
     """Match two photographs: nearest neighbours that agree on one geometry.
 
     Photographs are turned as their EXIF data say, as cv2.imread does; positions are on what it
-    shows. Exit code 1 if nothing says that they show the same scene; files are written all the
-    same, with the tentative matches.
+    shows. Exit code 1 if nothing says that they show the same scene, 3 if matches agree on
+    structure that repeats itself; files are written all the same, with the tentative matches.
     """
-    from mkdesc.cli.compiling import without_waiting
+    from mkdesc.cli.compiling import load_matching, without_waiting
     from mkdesc.features.features import Features
     from mkdesc.features.matches import check_output
     from mkdesc.features.pair import check_files, check_options, match_images
+    from mkdesc.matching.two_views import AMBIGUOUS
 
     outputs = [check_output(path) for path in output or []]
-    check_options(ratio, geometry, threshold)
+    check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
     asked = Features(detector, keypoints, model, side, upright)
     features = without_waiting(asked, many=wide or keypoints > MANY)
@@ -86,7 +90,9 @@ def command(
             "described by numpy: what makes it faster is still being compiled",
             file=sys.stderr,
         )
-    with console.status("reading") as status:
+    loading = "loading the compiled code (the first run compiles it: some seconds)"
+    with console.status(loading) as status:
+        load_matching(features)
         found = match_images(
             a,
             b,
@@ -96,12 +102,15 @@ def command(
             threshold=threshold,
             guided=guided,
             wide=wide,
+            limit=limit,
             focal_lengths=focal,
             max_pixels=max_pixels,
-            progress=lambda what, done, total: status.update(what),
+            progress=lambda what, done, total: status.update(
+                f"{what}: {done} of {total}" if total else what
+            ),
         )
     before = sum(found.timings[step] for step in ("read", "describe"))
-    later = sum(found.timings.values()) - before - found.timings["load"]
+    later = sum(found.timings.values()) - before
     print(f"{len(found.keypoints_a):,} and {len(found.keypoints_b):,} keypoints, {before:.2f} s")
     if found.verified:
         print(f"{found.summary()}, {later:.2f} s")
@@ -112,6 +121,6 @@ def command(
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))
         bare = [str(path) for path, keypoints in seen if not len(keypoints)]
         why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
-        hint = "" if wide or bare else "; --wide looks at both from other sides"
+        hint = "" if wide or bare else "; --wide also tries views from the side"
         print(f"error: {a} and {b}: {why} ({geometry}){hint}", file=sys.stderr)
-        raise typer.Exit(1)
+        raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)

@@ -47,6 +47,13 @@ def command(
             "is not kept.",
         ),
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="retrieved: match the pairs, and keep those that are believed to show the same.",
+        ),
+    ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
@@ -58,6 +65,7 @@ def command(
     from collections.abc import Iterable
 
     from mkdesc.images.listing import find_images
+    from mkdesc.retrieval.groups import verified_pairs
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.manifest import INDEX
     from mkdesc.retrieval.pairs import Pair, all_pairs, sequential_pairs, write_pairs
@@ -67,6 +75,8 @@ def command(
         raise ValueError(f"--how: expected one of {', '.join(_HOW)}, got {how!r}")
     if k is not None and k < 1:
         raise ValueError(f"-k: expected an integer >= 1, got {k}")
+    if verify and how != "retrieved":
+        raise ValueError(f"--verify: expected --how retrieved, got {how}")
     check_target(output)
     names = find_images([images])
     if index is not None and (index / INDEX).exists():
@@ -92,7 +102,12 @@ def command(
         ):
             place = Path(folder) / "index" if index is None else index
             bad = Index.update(images, place, None, tell, max_pixels, workers).bad
-            found = similar_pairs(Index(place).signatures, k, tell)
+            opened = Index(place)
+            found = (
+                verified_pairs(opened, k, tell)
+                if verify
+                else similar_pairs(opened.signatures, k, tell)
+            )
     pairs = list(found)
     write_pairs(output, pairs)
     for reason in bad.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,9 @@ from mkdesc.images.detectors.opencv import BLOBS, FINE_BLOBS
 from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
+from mkdesc.matching.frame_matches import LocalFeatures, join_features
 
-__all__ = ["KINDS", "Seen", "join", "look", "look_at"]
-
-#: Kinds of keypoints.
-KINDS = ("blobs", "blobs with a shape", "regions")
+__all__ = ["features_in_view", "features_in_views"]
 
 #: The part of a frame's square, around its centre, that must be in the photograph.
 CORE = 0.3
@@ -26,41 +24,14 @@ CORE = 0.3
 Floats = NDArray[np.float64]
 
 
-class Seen(NamedTuple):
-    """What was found in a photograph.
-
-    Attributes
-    ----------
-    frames
-        (N, 2, 3), affine, in pixels of the photograph.
-    descriptors
-        (N, D).
-    kinds
-        (N,) uint8: blobs, blobs with a shape, or regions. Those of one kind are matched with each
-        other: they look at surroundings of the same size.
-    """
-
-    frames: Floats
-    descriptors: NDArray[Any]
-    kinds: NDArray[np.uint8]
-
-    def of_kind(self, kind: int) -> NDArray[np.int64]:
-        """The numbers of those of one kind."""
-        return np.flatnonzero(self.kinds == kind)
-
-
-def join(parts: list[Seen]) -> Seen:
-    """All that was found, one after the other."""
-    return Seen(
-        np.concatenate([part.frames for part in parts]),
-        np.concatenate([part.descriptors for part in parts]),
-        np.concatenate([part.kinds for part in parts]),
-    )
-
-
-def look(
-    gray: NDArray[np.uint8], tilt: float, features: Features, most: int, threads: int
-) -> Seen:
+def features_in_views(
+    gray: NDArray[np.uint8],
+    tilt: float,
+    features: Features,
+    most: int,
+    threads: int,
+    tell: Callable[[int, int], object],
+) -> LocalFeatures:
     """Blobs, blobs with a shape and regions, in all views of a photograph at one tilt.
 
     Parameters
@@ -76,18 +47,24 @@ def look(
         share as its tilt says.
     threads
         Views at a time.
+    tell
+        Told how many views are done, of how many.
     """
     turns = turns_for(tilt)
     limit = max(int(most / tilt), 1)
 
-    def one(turn: float) -> Seen:
+    def one(turn: float) -> LocalFeatures:
         view = synthesise(gray, tilt, turn)
-        return look_at(view, gray.shape, features, limit, shapes=True)
+        return features_in_view(view, gray.shape, features, limit, shapes=True)
 
-    return join(list(in_order(one, turns, threads)))
+    parts = []
+    for part in in_order(one, turns, threads):
+        parts.append(part)
+        tell(len(parts), len(turns))
+    return join_features(parts)
 
 
-def look_at(
+def features_in_view(
     view: View,
     shape: tuple[int, ...],
     features: Features,
@@ -96,7 +73,7 @@ def look_at(
     shapes: bool,
     mask: NDArray[np.uint8] | None = None,
     fine: bool = False,
-) -> Seen:
+) -> LocalFeatures:
     """What a view shows of a photograph, described as it is seen there.
 
     Parameters
@@ -131,7 +108,7 @@ def look_at(
     found = back_to_photograph(seen, view.matrix)
     inside = _within(found, shape)
     described = features.describe(view.image, seen[inside])
-    return Seen(found[inside], described, kinds[inside])
+    return LocalFeatures(found[inside], described, kinds[inside])
 
 
 def _within(frames: Floats, shape: tuple[int, ...]) -> NDArray[np.bool_]:

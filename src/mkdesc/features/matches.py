@@ -58,6 +58,12 @@ class ImageMatches:
         Which of these it is; None if there is none.
     rotation, translation
         (3, 3), (3,): pose of the second camera relative to the first, for an essential matrix.
+    verdict
+        ``"verified"``: the two show the same scene. ``"ambiguous"``: matches agree, but on
+        structure that repeats itself, so that other places agree as well. ``"unverified"``:
+        nothing says that they show the same.
+    reason
+        Why, in words.
     pairs
         (M, 2) int64: the rows of ``keypoints_a`` and ``keypoints_b`` that are matched.
     keypoints_a, keypoints_b
@@ -76,6 +82,8 @@ class ImageMatches:
     geometry: str | None
     rotation: NDArray[np.float64] | None
     translation: NDArray[np.float64] | None
+    verdict: str
+    reason: str
     pairs: NDArray[np.int64]
     keypoints_a: NDArray[np.float64]
     keypoints_b: NDArray[np.float64]
@@ -96,7 +104,7 @@ class ImageMatches:
     def summary(self) -> str:
         """In one line."""
         if not self.verified:
-            return f"{len(self):,} matches, none verified"
+            return f"{len(self):,} matches, none verified: {self.reason}"
         return f"{len(self):,} matches, {self.inliers.sum():,} of them verified ({self.geometry})"
 
     def _shown(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -139,7 +147,7 @@ class ImageMatches:
     def _arrays(self) -> dict[str, Any]:
         names = (
             *("points_a", "points_b", "distances", "inliers", "matrix", "geometry", "rotation"),
-            *("translation", "pairs", "keypoints_a", "keypoints_b"),
+            *("translation", "verdict", "reason", "pairs", "keypoints_a", "keypoints_b"),
         )
         arrays = {name: getattr(self, name) for name in names}
         return {name: value for name, value in arrays.items() if value is not None}

@@ -13,22 +13,32 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.arrays import is_number
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.threads import checked_threads
-from mkdesc.features.agreement import Pair, Request, Search, guide
 from mkdesc.features.features import Features
-from mkdesc.features.looking import Seen
 from mkdesc.features.matches import ImageMatches
-from mkdesc.features.wide import beyond_chance, match_wide
+from mkdesc.features.wide import match_wide
 from mkdesc.images.exif import focal_length
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
-from mkdesc.matching.nearest import check_limits, match_descriptors
-from mkdesc.matching.verification import Verified, check_geometry, verify_matches
+from mkdesc.matching.frame_matches import LocalFeatures, plain_features
+from mkdesc.matching.nearest import check_limits
+from mkdesc.matching.two_views import (
+    UNVERIFIED,
+    VERIFIED,
+    TwoViewOptions,
+    TwoViewResult,
+    guide,
+    match_and_verify,
+)
+from mkdesc.matching.verification import check_geometry, verify_matches
 
-__all__ = ["KEYPOINTS", "check_files", "check_options", "match_images"]
+__all__ = ["KEYPOINTS", "LIMIT", "check_files", "check_options", "match_images"]
 
 #: Keypoints per photograph, unless told otherwise.
 KEYPOINTS = 2000
+
+#: Seconds of a wide search, unless told otherwise.
+LIMIT = 30.0
 
 #: Verified matches, as a share of the keypoints, at which a wide search need not begin.
 ENOUGH = 0.1
@@ -46,6 +56,7 @@ def match_images(
     threshold: float = 2.0,
     guided: bool = False,
     wide: bool = False,
+    limit: float = LIMIT,
     focal_lengths: tuple[float | None, float | None] | None = None,
     max_pixels: int = MAX_PIXELS,
     progress: Progress | None = None,
@@ -71,8 +82,10 @@ def match_images(
         Whether to match once more with the geometry that was found, for more and better matches.
     wide
         Whether to go on, where few matches agree, with shapes and with views of both photographs
-        from aside, until a geometry is believed or there is nothing left to try. Includes
-        ``guided``.
+        from the side, until a geometry is believed, all views are tried, or the time is over.
+        Includes ``guided``.
+    limit
+        Seconds after which ``wide`` tries no more views.
     focal_lengths
         Of either camera, in pixels; None: what the EXIF data of the files say, if they do.
         Essential matrices need both.
@@ -84,8 +97,8 @@ def match_images(
     Returns
     -------
     ImageMatches
-        With ``matrix`` None, no inliers and the tentative matches if nothing says that the two
-        show the same scene.
+        With ``matrix`` None, no inliers and the tentative matches unless it is believed that the
+        two show the same scene; ``verdict`` and ``reason`` say why not.
 
     Examples
     --------
@@ -94,7 +107,7 @@ def match_images(
     >>> found.geometry, (found.matrix.round() + 0.0).tolist()
     ('homography', [[1.0, 0.0, -20.0], [0.0, 1.0, -10.0], [0.0, 0.0, 1.0]])
     """
-    check_options(ratio, geometry, threshold)
+    check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
     if features is not None and not isinstance(features, Features):
         raise ValueError(f"features: expected mkdesc.Features or None, got {features!r}")
@@ -102,44 +115,49 @@ def match_images(
     tell("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))
-    request = Request(geometry, threshold, _cameras((a, b), grays, focal_lengths))
-    if geometry == "essential" and request.cameras is None:
+    cameras = _cameras((a, b), grays, focal_lengths)
+    if geometry == "essential" and cameras is None:
         raise ValueError(
             "focal_lengths: expected those of both cameras for an essential matrix; they are not "
             "given, and not in the EXIF data"
         )
+    sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
+    options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
     clock.lap("read")
-    tell("loading the compiled code (the first run compiles it: some seconds)", 0, 0)
-    size = int(describe.mkd.patch_size)
-    describe.mkd.transform(np.zeros((1, size, size), np.uint8))
-    describe.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
-    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
-    clock.lap("load")
     tell("describing", 0, 0)
-    seen = (_seen(grays[0], describe), _seen(grays[1], describe))
+    found = (_features(grays[0], describe), _features(grays[1], describe))
     clock.lap("describe")
-    search = _plain(seen, ratio, request)
-    if not beyond_chance(search, grays, request):
-        nobody_agrees = np.zeros(len(search.matches.a), np.bool_)
-        search = search._replace(verified=Verified(None, nobody_agrees))
+    result = match_and_verify(*found, ratio, options)
     clock.lap("match")
-    most = describe.max_keypoints or max(len(one.frames) for one in seen)
-    if wide and search.verified.inliers.sum() < ENOUGH * most:
+    most = describe.max_keypoints or max(len(one.frames) for one in found)
+    if wide and result.verified.inliers.sum() < ENOUGH * most:
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
-        found = match_wide(grays, one_thread, request, most, threads, tell)
-        if found.verified.matrix is not None or search.verified.matrix is None:
-            search = found
+        result = better(result, match_wide(grays, one_thread, options, most, threads, tell, limit))
         clock.lap("wide")
-    if (guided or wide) and search.verified.matrix is not None:
-        search = guide(search, request)
+    if (guided or wide) and result.verified.matrix is not None:
+        result = guide(result, options)
         clock.lap("guided")
-    return _result(search, grays, describe.side, clock.laps)
+    return _result(result, grays, describe.side, clock.laps)
 
 
-def check_options(ratio: float | None, geometry: str, threshold: float) -> None:
+def better(plain: TwoViewResult, wide: TwoViewResult) -> TwoViewResult:
+    """The wide result, unless it alone is not believed; it says more about why not.
+
+    A doubt of the plain one stays, where the wide one has none.
+    """
+    if wide.verdict.name == VERIFIED or plain.verdict.name == UNVERIFIED:
+        return wide
+    return plain if plain.verdict.name == VERIFIED else wide._replace(verdict=plain.verdict)
+
+
+def check_options(
+    ratio: float | None, geometry: str, threshold: float, limit: float = LIMIT
+) -> None:
     """Refuse what :func:`match_images` would, before any work."""
+    if not (is_number(limit) and limit > 0):
+        raise ValueError(f"limit: expected seconds > 0, got {limit!r}")
     check_limits(ratio)
     check_geometry(geometry)
     verify_matches([], [], "homography", threshold)
@@ -207,10 +225,9 @@ def _is_length(value: object) -> bool:
     return is_number(value) and 0 < value < np.inf
 
 
-def _seen(gray: NDArray[np.uint8], features: Features) -> Seen:
+def _features(gray: NDArray[np.uint8], features: Features) -> LocalFeatures:
     keypoints, descriptors = features.extract(gray)
-    frames = frames_from_points(keypoints.points, features.side)
-    return Seen(frames, descriptors, np.zeros(len(frames), np.uint8))
+    return plain_features(frames_from_points(keypoints.points, features.side), descriptors)
 
 
 def _for_blobs(features: Features) -> Features:
@@ -220,38 +237,26 @@ def _for_blobs(features: Features) -> Features:
     return features.replace(n_threads=1, **own)
 
 
-def _plain(seen: tuple[Seen, Seen], ratio: float | None, request: Request) -> Search:
-    """Mutual nearest neighbours that agree on a geometry."""
-    found = match_descriptors(seen[0].descriptors, seen[1].descriptors, ratio=ratio)
-    i, j = found.pairs.T
-    matches = Pair(seen[0].frames[i], seen[1].frames[j], found.distances, found.pairs)
-    verified = verify_matches(
-        matches.a[:, :, 2],
-        matches.b[:, :, 2],
-        request.geometry,
-        request.threshold,
-        cameras=request.cameras,
-    )
-    return Search(seen, matches, verified)
-
-
 def _result(
-    search: Search,
+    found: TwoViewResult,
     grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     side: float,
     timings: dict[str, float],
 ) -> ImageMatches:
-    matches, verified = search.matches, search.verified
-    keypoints = [_points(one.frames, side) for one in search.seen]
+    matches, verified = found.matches, found.verified
+    here, there = matches.positions
+    keypoints = [_points(one.frames, side) for one in found.features]
     return ImageMatches(
-        points_a=matches.a[:, :, 2].copy(),
-        points_b=matches.b[:, :, 2].copy(),
+        points_a=here.copy(),
+        points_b=there.copy(),
         distances=matches.distances,
         inliers=verified.inliers,
         matrix=verified.matrix,
         geometry=verified.geometry,
         rotation=verified.rotation,
         translation=verified.translation,
+        verdict=found.verdict.name,
+        reason=found.verdict.reason,
         pairs=matches.pairs,
         keypoints_a=keypoints[0],
         keypoints_b=keypoints[1],

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["SAMPLES", "false_alarms"]
+__all__ = ["SAMPLES", "disc_share", "false_alarms", "strip_share"]
 
 #: Matches that determine a geometry.
 SAMPLES = {"homography": 4, "fundamental": 7, "essential": 5}
@@ -46,6 +46,33 @@ def false_alarms(agree: int, matches: int, probability: float, sample: int) -> f
     choices = _log_choose(matches, agree) + _log_choose(agree, sample)
     tests = math.log10(max(matches - sample, 1))
     return tests + choices + (agree - sample) * math.log10(min(max(probability, 1e-300), 1.0))
+
+
+def strip_share(threshold: float, *sizes: tuple[float, float]) -> float:
+    """That a random match is within the threshold of its epipolar line, in one of the images.
+
+    Parameters
+    ----------
+    threshold
+        Pixels.
+    sizes
+        Height and width of the images; the line may be a diagonal.
+
+    Examples
+    --------
+    >>> strip_share(2.0, (300, 400))
+    0.016666666666666666
+    """
+    return min(sum(2 * threshold * math.hypot(h, w) / (h * w) for h, w in sizes), 1.0)
+
+
+def disc_share(threshold: float, *sizes: tuple[float, float]) -> float:
+    """That a random match is within the threshold of its place, in one of the images.
+
+    >>> round(disc_share(2.0, (300, 400)), 6)
+    0.000105
+    """
+    return min(sum(math.pi * threshold**2 / (h * w) for h, w in sizes), 1.0)
 
 
 def _log_choose(n: int, k: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import is_number
 from mkdesc.images.reading import opencv
-from mkdesc.matching.chance import false_alarms
+from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.positions import as_positions
 
 __all__ = [
     "GEOMETRIES",
     "Verified",
     "check_geometry",
-    "has_depth",
+    "choose_geometry",
     "transfer_errors",
     "verify_matches",
 ]
@@ -38,6 +38,9 @@ OFF_PLANE = 5.0
 #: must be for each one on it: wrong matches are not as random as chance is. Of 20 pairs of flat
 #: scenes 4 pass the first, with at most 0.06 for one; 14 of 15 of deep ones have 0.5 and more.
 DEPTH_BY_CHANCE, DEPTH_SHARE = -6.0, 0.1
+
+#: Share of the matches of a fundamental matrix that an essential one must keep to be preferred.
+POSED = 0.8
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -136,13 +139,40 @@ def verify_matches(
 
     if geometry != "auto":
         return found(geometry)
-    flat, deep = found("homography"), found("fundamental")
-    if deep.matrix is None or not has_depth(flat, deep, here, there, threshold):
+    return choose_geometry(found("homography"), found, here, there, threshold, known is not None)
+
+
+def choose_geometry(
+    flat: Verified,
+    find: Callable[[str], Verified],
+    here: Floats,
+    there: Floats,
+    threshold: float,
+    posed: bool,
+) -> Verified:
+    """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth.
+
+    Parameters
+    ----------
+    flat
+        The homography.
+    find
+        Gives the geometry of a kind.
+    here, there
+        Positions (M, 2) of all matches.
+    threshold
+        Pixels an inlier may be off.
+    posed
+        Whether the cameras are known: an essential matrix that keeps most matches of the
+        fundamental one is preferred to it.
+    """
+    deep = find("fundamental")
+    if deep.matrix is None or not _has_depth(flat, deep, here, there, threshold):
         return flat
-    if known is not None:
-        posed = found("essential")
-        if posed.inliers.sum() >= 0.8 * deep.inliers.sum():
-            return posed
+    if posed:
+        pose = find("essential")
+        if pose.inliers.sum() >= POSED * deep.inliers.sum():
+            return pose
     return deep
 
 
@@ -226,7 +256,7 @@ def _rays(camera: Floats, xy: Floats) -> Floats:
     return np.ascontiguousarray(rays[:, :2] / rays[:, 2:])
 
 
-def has_depth(
+def _has_depth(
     flat: Verified, deep: Verified, here: Floats, there: Floats, threshold: float
 ) -> bool:
     """Whether matches off the homography agree on the epipolar geometry, beyond chance."""
@@ -236,10 +266,9 @@ def has_depth(
     agree = int((off & deep.inliers).sum())
     if agree < DEPTH_SHARE * flat.inliers.sum():
         return False
-    # A strip along a line through the image, as a share of it; two matches off the plane make
-    # an epipolar geometry of a homography.
+    # Two matches off the plane make an epipolar geometry of a homography.
     width, height = np.ptp(there, axis=0) + 1
-    strip = min(2 * threshold * np.hypot(width, height) / (width * height), 1.0)
+    strip = strip_share(threshold, (height, width))
     return false_alarms(agree, int(off.sum()), strip, 2) < DEPTH_BY_CHANCE
 
 

@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.features.folder import ImageFeatures
-from mkdesc.matching.nearest import match_descriptors
-from mkdesc.matching.verification import verify_matches
+from mkdesc.images.frames import frames_from_points
+from mkdesc.matching.frame_matches import LocalFeatures, plain_features
+from mkdesc.matching.two_views import TwoViewOptions, Verdict, match_and_verify
 
-__all__ = ["Agreement", "agree"]
+__all__ = ["Agreement", "agree", "local_features"]
 
 #: Ratio test, and pixels an inlier may be off.
 RATIO, THRESHOLD = 0.95, 4.0
-#: What matches of photographs by unknown cameras may agree on.
-WAYS = ("homography", "fundamental")
 
 
 class Agreement(NamedTuple):
@@ -25,11 +24,14 @@ class Agreement(NamedTuple):
     Attributes
     ----------
     here, there
-        (M, 2) float32: positions in the first and the second image.
+        (M, 2): positions in the first and the second image; none unless they are believed.
+    verdict
+        What is believed of the two images, and why.
     """
 
-    here: NDArray[np.float32]
-    there: NDArray[np.float32]
+    here: NDArray[np.float64]
+    there: NDArray[np.float64]
+    verdict: Verdict
 
 
 def agree(a: ImageFeatures, b: ImageFeatures) -> Agreement:
@@ -40,8 +42,13 @@ def agree(a: ImageFeatures, b: ImageFeatures) -> Agreement:
     a, b
         Features of one kind.
     """
-    pairs = match_descriptors(a.descriptors, b.descriptors, ratio=RATIO).pairs
-    here, there = a.keypoints[pairs[:, 0], :2], b.keypoints[pairs[:, 1], :2]
-    tried = [verify_matches(here, there, geometry, THRESHOLD).inliers for geometry in WAYS]
-    best = max(tried, key=lambda inliers: int(inliers.sum()))
-    return Agreement(here[best], there[best])
+    (width, height), (other_width, other_height) = a.image_size.tolist(), b.image_size.tolist()
+    sizes = (height, width), (other_height, other_width)
+    options = TwoViewOptions(sizes, threshold=THRESHOLD)
+    found = match_and_verify(local_features(a), local_features(b), RATIO, options)
+    return Agreement(*found.matches.take(found.verified.inliers).positions, found.verdict)
+
+
+def local_features(image: ImageFeatures) -> LocalFeatures:
+    """Features out of a folder, as frames."""
+    return plain_features(frames_from_points(image.keypoints), image.descriptors)

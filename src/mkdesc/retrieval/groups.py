@@ -10,7 +10,7 @@ from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.pairs import Pair
 from mkdesc.retrieval.similar import connected, similar_pairs
 
-__all__ = ["find_groups"]
+__all__ = ["find_groups", "verified_pairs"]
 
 #: Matches of two images that must agree for them to show the same place: one wrong link joins
 #: two places, so more than elsewhere.
@@ -22,8 +22,8 @@ def find_groups(
 ) -> list[list[str]]:
     """Names of photographs of the same place, the largest group first.
 
-    Images that look alike are matched; those of which 30 matches agree on one geometry are of
-    one place, as are those that a chain of such pairs leads to.
+    Images that look alike are matched; those that are believed to show the same, with 30 matches
+    that agree, are of one place, as are those that a chain of such pairs leads to.
 
     Parameters
     ----------
@@ -40,6 +40,25 @@ def find_groups(
     list of list of str
         Each image is in one group; of images that show what no other does, it is the only one.
     """
+    agreeing = verified_pairs(index, k, progress, LEAST)
+    groups: dict[int, list[str]] = {}
+    for name, number in connected(sorted(index.names), agreeing).items():
+        groups.setdefault(number, []).append(name)
+    return sorted(groups.values(), key=lambda names: (-len(names), names))
+
+
+def verified_pairs(
+    index: Index, k: int | None = None, progress: Progress | None = None, least: int = 1
+) -> list[Pair]:
+    """Pairs of images that look alike and are believed to show the same.
+
+    Parameters
+    ----------
+    index, k, progress
+        As for :func:`find_groups`.
+    least
+        Matches that must agree.
+    """
     tell = progress or nobody
     pairs = similar_pairs(index.signatures, k, tell)
 
@@ -50,10 +69,7 @@ def find_groups(
     agreeing = []
     with one_thread_each():
         for done, count in enumerate(in_order(matches, pairs), 1):
-            if count >= LEAST:
+            if count >= least:
                 agreeing.append(pairs[done - 1])
             tell("matching", done, len(pairs))
-    groups: dict[int, list[str]] = {}
-    for name, number in connected(sorted(index.names), agreeing).items():
-        groups.setdefault(number, []).append(name)
-    return sorted(groups.values(), key=lambda names: (-len(names), names))
+    return agreeing

@@ -36,7 +36,8 @@ class Found(NamedTuple):
     similarity
         Of its signature to that of the query, 0 to 1.
     agreement
-        The matches that agree on one geometry; None if it was not verified.
+        The matches that agree on one geometry, and whether that is believed; None: they were
+        not compared.
     """
 
     name: str

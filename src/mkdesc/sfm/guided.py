@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures
-from mkdesc.matching.guided import match_guided
+from mkdesc.matching.frame_matches import LocalFeatures
+from mkdesc.matching.guided import rematch
+from mkdesc.retrieval.agreement import local_features
+from mkdesc.sfm.believing import WITHIN, geometry_of
 
 __all__ = ["guide_pairs"]
-
-#: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
-WITHIN = 4.0
 
 
 def guide_pairs(
@@ -37,7 +38,7 @@ def guide_pairs(
     features
         Gives those of an image.
     ratio
-        As for :func:`mkdesc.matching.guided.match_guided`.
+        As for :func:`mkdesc.matching.guided.rematch`.
     tell
         Told of every pair.
     """
@@ -50,55 +51,34 @@ def guide_pairs(
                 known = file.read_two_view_geometry(*key)
                 found = _guided(known, features(a), features(b), ratio)
                 if found is not None:
-                    both = np.unique(np.concatenate([known.inlier_matches, found]), axis=0)
                     file.delete_two_view_geometry(*key)
                     file.delete_matches(*key)
-                    file.write_matches(*key, _one_to_one(both, known.inlier_matches))
+                    file.write_matches(*key, found)
             tell("guiding", done, len(pairs))
 
 
-def _guided(known: Any, a: ImageFeatures, b: ImageFeatures, ratio: float | None) -> Any:
-    """Guided matches (M, 2) uint32; None where there is no geometry to guide."""
-    kinds = pycolmap_module().TwoViewGeometryConfiguration
-    if len(known.inlier_matches) == 0:
+def _guided(
+    known: Any, a: ImageFeatures, b: ImageFeatures, ratio: float | None
+) -> NDArray[np.uint32] | None:
+    """Known matches, then guided ones (M, 2); None where there is no geometry to guide."""
+    matrix, kind = geometry_of(known)
+    if not len(known.inlier_matches) or matrix is None:
         return None
-    if known.config in (kinds.UNCALIBRATED, kinds.CALIBRATED) and known.F is not None:
-        matrix, kind = known.F, "fundamental"
-    elif known.H is not None and known.config in (
-        kinds.PLANAR,
-        kinds.PANORAMIC,
-        kinds.PLANAR_OR_PANORAMIC,
-    ):
-        matrix, kind = known.H, "homography"
-    else:
-        return None
-    i, j = known.inlier_matches.T
-    apart = a.descriptors[i].astype(np.float64) - b.descriptors[j].astype(np.float64)
-    usual = float(np.quantile(np.linalg.norm(apart, axis=1), 0.95))
-    found = match_guided(
-        a.descriptors,
-        b.descriptors,
-        to_colmap_pixels(a.keypoints[:, :2]),
-        to_colmap_pixels(b.keypoints[:, :2]),
+    one, other = _on_colmap(a), _on_colmap(b)
+    found = rematch(
+        one,
+        other,
+        known.inlier_matches.astype(np.int64),
         matrix,
         kind,
         within=WITHIN,
         ratio=ratio,
-        max_distance=usual,
     )
-    return found.pairs.astype(np.uint32)
+    return np.concatenate([known.inlier_matches, found.pairs]).astype(np.uint32)
 
 
-def _one_to_one(both: Any, known: Any) -> Any:
-    """Pairs (M, 2) in which nothing occurs twice; those that were known come first."""
-    was = {tuple(row) for row in known.tolist()}
-    rows = sorted(both.tolist(), key=lambda row: tuple(row) not in was)
-    left: set[int] = set()
-    right: set[int] = set()
-    kept = []
-    for i, j in rows:
-        if i not in left and j not in right:
-            left.add(i)
-            right.add(j)
-            kept.append((i, j))
-    return np.array(kept, np.uint32).reshape(-1, 2)
+def _on_colmap(image: ImageFeatures) -> LocalFeatures:
+    """Features where COLMAP has them."""
+    found = local_features(image)
+    found.frames[:, :, 2] = to_colmap_pixels(found.frames[:, :, 2])
+    return found

@@ -24,6 +24,7 @@ from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits
 from mkdesc.retrieval.pairs import AT_HAND, Pair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
+from mkdesc.sfm.believing import drop_unbelieved
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
@@ -252,11 +253,13 @@ def _match(
                 base, target / FEATURES, wanted, how.ratio, how.max_distance, tell, workers
             )
         verify_pairs(base, how.seed, tell)
+        drop_unbelieved(base, tell)
         if how.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             with colmap_log(target):
                 guide_pairs(base, wanted, kept, how.ratio, tell)
             verify_pairs(base, how.seed, tell)
+            drop_unbelieved(base, tell)
         if how.cameras == "auto":
             share_cameras(base)
 
@@ -315,9 +318,10 @@ def _map_database(
             raise ValueError(f"{existing}: not a COLMAP database ({error})") from None
         if not count[1] and not verified:
             raise ValueError(f"{existing}: no matches in this database")
-    if not verified:
-        with saying_what_failed(base, RuntimeError):
+    with saying_what_failed(base, RuntimeError):
+        if not verified:
             verify_pairs(base, how.seed, tell)
+        drop_unbelieved(base, tell)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
     matched = Matched(base, count[0], {}, {"database": digest})
     return _mapped(matched, images, target, how, tell)

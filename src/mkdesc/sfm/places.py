@@ -13,17 +13,16 @@ from contextlib import closing
 from pathlib import Path
 
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.matching.chance import SAMPLES, false_alarms
+from mkdesc.matching.chance import SAMPLES, false_alarms, strip_share
 from mkdesc.retrieval.pairs import Pair
 from mkdesc.retrieval.similar import connected
+from mkdesc.sfm.believing import WITHIN
 
-__all__ = ["certain_pairs", "places_among", "share_cameras"]
+__all__ = ["certain_pairs", "places_among", "share_cameras", "verified_counts"]
 
 #: log10 of how often, over all pairs of a database, chance may connect two images. Matches are
 #: not as independent as chance has it: of 760 unrelated pairs one is at -3.
 BY_CHANCE = -6.0
-#: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
-WITHIN = 4.0
 
 
 def certain_pairs(base: Path) -> list[Pair]:
@@ -37,7 +36,7 @@ def certain_pairs(base: Path) -> list[Pair]:
     pycolmap = pycolmap_module()
     with closing(sqlite3.connect(base)) as file:
         query = "SELECT image_id, name, width, height FROM images JOIN cameras USING (camera_id)"
-        images = {row[0]: row[1:] for row in file.execute(query)}
+        images = {row[0]: (row[1], row[2:]) for row in file.execute(query)}
         (tried,) = file.execute("SELECT COUNT(*) FROM matches").fetchone()
         query = (
             "SELECT pair_id, two_view_geometries.rows, COALESCE(matches.rows, 0) "
@@ -47,8 +46,8 @@ def certain_pairs(base: Path) -> list[Pair]:
     limit = BY_CHANCE - math.log10(max(tried, 1))
     certain = []
     for pair, agree, matches in verified:
-        (a, *size), (b, *other) = (images[i] for i in pycolmap.pair_id_to_image_pair(pair))
-        strip = max(_strip(*size), _strip(*other))
+        (a, size), (b, other) = (images[i] for i in pycolmap.pair_id_to_image_pair(pair))
+        strip = max(strip_share(WITHIN, size), strip_share(WITHIN, other))
         # Others' databases may have what is verified alone.
         found = false_alarms(agree, max(matches, agree), strip, SAMPLES["fundamental"])
         if found < limit:
@@ -56,9 +55,17 @@ def certain_pairs(base: Path) -> list[Pair]:
     return certain
 
 
-def _strip(width: int, height: int) -> float:
-    """The share of an image that is within the tolerance of its diagonal."""
-    return min(1.0, 2 * WITHIN * math.hypot(width, height) / (width * height))
+def verified_counts(base: Path) -> dict[Pair, int]:
+    """Matches that agree, of every verified pair of images by name."""
+    pycolmap = pycolmap_module()
+    with closing(sqlite3.connect(base)) as file:
+        names = dict(file.execute("SELECT image_id, name FROM images"))
+        rows = file.execute("SELECT pair_id, rows FROM two_view_geometries WHERE rows > 0")
+        found = {}
+        for pair, count in rows:
+            a, b = (names[image] for image in pycolmap.pair_id_to_image_pair(pair))
+            found[a, b] = count
+        return found
 
 
 def places_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str]]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.retrieval.pairs import Pair
+from mkdesc.sfm.places import verified_counts
 
 __all__ = ["SfmReport", "make_report", "read_report"]
+
+#: Matches of two images below which an image that has no others is doubtful.
+WEAK = 100
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class SfmReport:
         Pairs of images with matches, and with verified ones; how many of either.
     bad
         Images that were left out, and why.
+    unregistered
+        Names of usable images that are in no model.
+    weak
+        Images of a model that hang on one pair with few matches: that image, by name, and how
+        many matches. They may be in a wrong place.
     """
 
     images: int
@@ -51,6 +61,8 @@ class SfmReport:
     inliers: int
     bad: dict[str, str] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
+    unregistered: list[str] = field(default_factory=list)
+    weak: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def to_dict(self, made_of: dict[str, Any]) -> dict[str, Any]:
         """All of it, the version that made it and what it was made of, for JSON."""
@@ -62,7 +74,10 @@ class SfmReport:
         if found.get("made_of") != made_of or found.get("mkdesc") != __version__:
             return None
         names = [key.name for key in fields(cls)]
-        return cls(**{name: found[name] for name in names}) if found.keys() >= {*names} else None
+        if not found.keys() >= {*names}:
+            return None
+        weak = {name: (other, count) for name, (other, count) in found["weak"].items()}
+        return cls(**{name: found[name] for name in names} | {"weak": weak})
 
     def lines(self) -> list[str]:
         """As text."""
@@ -73,13 +88,19 @@ class SfmReport:
             f"reprojection error {self.reprojection_error:.2f} px",
             f"{self.matches:,} matches of {self.matched_pairs} pairs; {self.inliers:,} of "
             f"{self.verified_pairs} pairs verified",
+            *([f"not registered: {_some(self.unregistered)}"] if self.unregistered else []),
+            *(
+                f"doubtful: {name} hangs on {count} matches with {other} alone"
+                for name, (other, count) in self.weak.items()
+            ),
             *(f"left out: {reason}" for reason in self.bad.values()),
         ]
 
 
-def _some(numbers: list[int]) -> str:
-    """The first ten of some numbers as text."""
-    return ", ".join(map(str, numbers[:10])) + (" ..." if len(numbers) > 10 else "")
+def _some(items: Sequence[object]) -> str:
+    """The first ten of some numbers or names as text."""
+    more = f" and {len(items) - 10} more" if len(items) > 10 else ""
+    return ", ".join(map(str, items[:10])) + more
 
 
 def read_report(path: Path) -> dict[str, Any] | None:
@@ -112,10 +133,16 @@ def make_report(
         Images left out, and why.
     """
     best = max(models.values(), key=lambda model: model.num_reg_images())
+    registered = [
+        {image.name for image in model.images.values() if image.has_pose}
+        for model in models.values()
+    ]
+    pairs = verified_counts(database)
     with pycolmap_module().Database.open(database) as base:
+        names = [image.name for image in base.read_all_images()]
         counts = {
             "matched_pairs": base.num_matched_image_pairs(),
-            "verified_pairs": base.num_verified_image_pairs(),
+            "verified_pairs": len(pairs),
             "matches": base.num_matches(),
             "inliers": base.num_inlier_matches(),
         }
@@ -130,4 +157,21 @@ def make_report(
         **counts,
         bad=bad,
         sizes=sorted((model.num_reg_images() for model in models.values()), reverse=True),
+        unregistered=sorted({*names}.difference(*registered)),
+        weak=_weak(registered, pairs),
     )
+
+
+def _weak(models: Sequence[set[str]], pairs: Mapping[Pair, int]) -> dict[str, tuple[str, int]]:
+    """Images that a single pair with few matches ties to the others of their model."""
+    weak = {}
+    for names in models:
+        ties: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+        for (a, b), count in pairs.items():
+            if a in names and b in names:
+                ties[a].append((b, count))
+                ties[b].append((a, count))
+        for name, others in ties.items():
+            if len(names) > 2 and len(others) == 1 and others[0][1] < WEAK:
+                weak[name] = others[0]
+    return dict(sorted(weak.items()))

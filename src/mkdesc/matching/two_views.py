@@ -1,0 +1,389 @@
+"""What may be believed of two views: one answer for everything that matches photographs.
+
+Matches agree on a geometry, which is believed if chance does not explain it (a count of what
+agrees, and a comparison with the same matches shuffled), if enough distinct places move together
+with their neighbours (:mod:`mkdesc.matching.coherence`), and if nothing else explains the same
+places as well. Where something does, the structure repeats itself and the answer is ambiguous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.matching.affinities import affinities, frames_agree, frames_follow
+from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
+from mkdesc.matching.coherence import Coherence, Size, coherence, in_front
+from mkdesc.matching.distinct import match_distinct
+from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
+from mkdesc.matching.guided import rematch
+from mkdesc.matching.nearest import match_descriptors
+from mkdesc.matching.verification import (
+    Verified,
+    choose_geometry,
+    transfer_errors,
+    verify_matches,
+)
+
+__all__ = [
+    "AMBIGUOUS",
+    "UNVERIFIED",
+    "VERIFIED",
+    "TwoViewOptions",
+    "TwoViewResult",
+    "Verdict",
+    "fit_homography",
+    "guide",
+    "judge",
+    "judged",
+    "match_and_verify",
+    "nothing_found",
+    "tentative_matches",
+    "verify",
+    "verify_near_plane",
+]
+
+#: The verdicts there are.
+VERIFIED, AMBIGUOUS, UNVERIFIED = "verified", "ambiguous", "unverified"
+
+#: log10 of the false alarms at which a geometry is more than chance.
+BELIEVED = -12.0
+
+#: That the shapes of two random frames agree with a geometry, too. Of random pairs of frames of
+#: graf 6 in 100 agree with a homography and 2.5 in 100 follow an epipolar geometry.
+SHAPE_BY_CHANCE = 0.1
+
+#: Places that must move together. Where photographs are unrelated, or show facades that only look
+#: alike, 0 to 7 do.
+FEWEST = 10
+
+#: Shuffled matches that are tried, unless so many places move together; and how many times as
+#: many as the best of those there must be.
+SHUFFLES, PLENTY, TIMES = 3, 50, 3
+
+#: Of neighbours that move apart, the share that must look alike for a structure to be repeated:
+#: 0.02 to 0.15 do in unrelated photographs, 0.3 to 0.9 on facades.
+REPEATED = 0.25
+
+#: What is left must have this share of the places of a geometry to be its rival, this share of
+#: them in conflict with it: near its places (as a share of the diagonal) in one image alone.
+RIVAL, CONFLICT, NEAR = 0.5, 0.5, 0.05
+
+#: Ratio of guided matches along epipolar lines, where there is more than one to choose from.
+GUIDED_RATIO = 0.9
+
+Floats = NDArray[np.float64]
+
+
+class TwoViewOptions(NamedTuple):
+    """What is asked of two views.
+
+    Attributes
+    ----------
+    sizes
+        Height and width of either image.
+    geometry, threshold, cameras
+        As for :func:`mkdesc.verify_matches`.
+    """
+
+    sizes: tuple[Size, Size]
+    geometry: str = "auto"
+    threshold: float = 2.0
+    cameras: tuple[Floats, Floats] | None = None
+
+
+class Verdict(NamedTuple):
+    """What is believed, and why.
+
+    Attributes
+    ----------
+    name
+        ``"verified"``: they show the same. ``"ambiguous"``: matches agree, but on structure that
+        repeats itself. ``"unverified"``: nothing says that they show the same.
+    reason
+        In words.
+    places
+        Distinct places that agree and move together.
+    """
+
+    name: str
+    reason: str
+    places: int = 0
+
+
+class TwoViewResult(NamedTuple):
+    """What two views have in common.
+
+    Attributes
+    ----------
+    features
+        All that was found in either photograph.
+    matches
+        Tentative ones.
+    verified
+        The geometry they agree on; none unless the verdict is ``"verified"``.
+    verdict
+        What is believed.
+    """
+
+    features: tuple[LocalFeatures, LocalFeatures]
+    matches: FrameMatches
+    verified: Verified
+    verdict: Verdict
+
+
+def match_and_verify(
+    a: LocalFeatures, b: LocalFeatures, ratio: float | None, options: TwoViewOptions
+) -> TwoViewResult:
+    """Mutual nearest neighbours, the geometry they agree on, and whether it is believed."""
+    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio)
+    matches = FrameMatches.of(a, b, found.pairs, found.distances)
+    return judged((a, b), matches, verify(matches, options.geometry, options), options)
+
+
+def judged(
+    features: tuple[LocalFeatures, LocalFeatures],
+    matches: FrameMatches,
+    verified: Verified,
+    options: TwoViewOptions,
+) -> TwoViewResult:
+    """A result; its geometry is dropped unless it is believed."""
+    verdict = judge(matches, verified, options)
+    if verdict.name != VERIFIED:
+        return nothing_found(features, matches, verdict)
+    return TwoViewResult(features, matches, verified, verdict)
+
+
+def nothing_found(
+    features: tuple[LocalFeatures, LocalFeatures], matches: FrameMatches, verdict: Verdict
+) -> TwoViewResult:
+    """A result without a geometry."""
+    nothing = Verified(None, np.zeros(len(matches.a), np.bool_))
+    return TwoViewResult(features, matches, nothing, verdict)
+
+
+def verify(matches: FrameMatches, geometry: str, options: TwoViewOptions) -> Verified:
+    """Which matches agree on a geometry of this kind."""
+    return verify_matches(*matches.positions, geometry, options.threshold, cameras=options.cameras)
+
+
+def judge(
+    matches: FrameMatches,
+    found: Verified,
+    options: TwoViewOptions,
+    believed: float = BELIEVED,
+) -> Verdict:
+    """Whether to believe a geometry.
+
+    Parameters
+    ----------
+    matches
+        All of them.
+    found
+        The geometry, and which of them agree with it.
+    options
+        What was asked for.
+    believed
+        log10 of how often chance may make as many matches agree.
+    """
+    if found.geometry is None:
+        return Verdict(UNVERIFIED, "too few matches agree on one geometry")
+    agree = f"{found.inliers.sum()} matches agree on one geometry"
+    if _false_alarms(matches, found, options) >= believed:
+        return Verdict(UNVERIFIED, f"{agree}, no more than by chance")
+    moving = _moving(matches, found, options)
+    count = moving.coherent
+    if count < FEWEST and moving.repeated >= REPEATED:
+        return Verdict(
+            AMBIGUOUS,
+            f"repeated structure: ambiguous; {agree}, but neighbours that look alike go to "
+            "different places",
+        )
+    chance = _by_chance(matches, found, options) if FEWEST <= count < PLENTY else 0
+    if count < max(FEWEST, TIMES * chance):
+        return Verdict(UNVERIFIED, f"{agree}, but only {count} places move as their neighbours do")
+    rival = _rival(matches, found, options, count)
+    if rival:
+        return Verdict(
+            AMBIGUOUS,
+            f"repeated structure: ambiguous; {count} places agree on one geometry, and {rival} "
+            "that go elsewhere from the same places on another one",
+        )
+    return Verdict(VERIFIED, f"{count} places agree and move together", count)
+
+
+def _moving(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> Coherence:
+    """How the matches that agree move together; those behind a camera do not agree."""
+    agree = found.inliers
+    if found.matrix is not None:
+        matrix, kind = _of_pixels(found, options)
+        if kind == "fundamental":
+            agree = agree.copy()
+            here, there = matches.positions
+            agree[agree] = in_front(matrix, here[agree], there[agree])
+    return coherence(matches.take(agree), options.sizes)
+
+
+def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> float:
+    """log10 of how often chance alone makes so many matches agree.
+
+    In places alone, or in places and shapes: those of some detectors say little.
+    """
+    sample = SAMPLES[str(found.geometry)]
+    flat = found.geometry == "homography"
+    share = (disc_share if flat else strip_share)(options.threshold, *options.sizes)
+    count, agree = len(found.inliers), int(found.inliers.sum())
+    places = false_alarms(agree, count, share, sample)
+    if found.matrix is None:
+        return places
+    matrix, _ = _of_pixels(found, options)
+    alike = (frames_agree if flat else frames_follow)(matrix, matches.a, matches.b)
+    shapes = int((found.inliers & alike).sum())
+    return min(places, false_alarms(shapes, count, SHAPE_BY_CHANCE * share, sample))
+
+
+def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> int:
+    """The most places that move together when matches are shuffled and verified as they were."""
+    rng = np.random.default_rng(0)
+    most = 0
+    for _ in range(SHUFFLES):
+        shuffled = matches._replace(b=matches.b[rng.permutation(len(matches.b))])
+        other = verify(shuffled, str(found.geometry), options)
+        most = max(most, _moving(shuffled, other, options).coherent)
+    return most
+
+
+def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, coherent: int) -> int:
+    """Places of another geometry that goes elsewhere from the same places; 0: there is none."""
+    from scipy.spatial import cKDTree
+
+    rest = matches.take(~found.inliers)
+    least = max(FEWEST, RIVAL * coherent)
+    if len(rest.a) < least:
+        return 0
+    other = verify(rest, str(found.geometry), options)
+    places = _moving(rest, other, options).coherent if other.geometry else 0
+    if places < least:
+        return 0
+    near = [
+        cKDTree(known).query(xy)[0] < NEAR * np.hypot(*size)
+        for known, xy, size in zip(
+            matches.take(found.inliers).positions,
+            rest.take(other.inliers).positions,
+            options.sizes,
+            strict=True,
+        )
+    ]
+    return places if (near[0] != near[1]).mean() >= CONFLICT else 0
+
+
+def tentative_matches(a: LocalFeatures, b: LocalFeatures, ratio: float) -> FrameMatches:
+    """Matches that stand out among those of their kind, the most so first, each place once."""
+    pairs, distances, ratios = [], [], []
+    for kind in a.all_kinds():
+        i, j = a.of_kind(kind), b.of_kind(kind)
+        found = match_distinct(
+            a.descriptors[i],
+            b.descriptors[j],
+            a.frames[i][:, :, 2],
+            b.frames[j][:, :, 2],
+            ratio=ratio,
+        )
+        pairs.append(np.column_stack([i[found.pairs[:, 0]], j[found.pairs[:, 1]]]))
+        distances.append(found.distances)
+        ratios.append(found.ratios)
+    order = np.argsort(np.concatenate(ratios), kind="stable")
+    matches = FrameMatches.of(a, b, np.concatenate(pairs)[order], np.concatenate(distances)[order])
+    return matches.take(matches.distinct())
+
+
+def fit_homography(matches: FrameMatches, threshold: float) -> Verified:
+    """The homography of matches; pixels are those of the image that shows things smaller."""
+    here, there = matches.positions
+    larger = len(here) and np.median(np.linalg.det(affinities(matches.a, matches.b)[:, :, :2])) > 1
+    if not larger:
+        return verify_matches(here, there, "homography", threshold)
+    found = verify_matches(there, here, "homography", threshold)
+    if found.matrix is None:
+        return found
+    return replace(found, matrix=np.linalg.inv(found.matrix).astype(np.float64))
+
+
+def verify_near_plane(matches: FrameMatches, matrix: Floats, options: TwoViewOptions) -> Verified:
+    """What matches agree on, given a homography (3, 3) that some of them do."""
+    if options.geometry not in ("auto", "homography"):
+        return verify(matches, options.geometry, options)
+    plane = _plane(matches, matrix, options.threshold)
+    if options.geometry == "homography":
+        return plane
+    return choose_geometry(
+        plane,
+        lambda kind: verify(matches, kind, options),
+        *matches.positions,
+        options.threshold,
+        options.cameras is not None,
+    )
+
+
+def _plane(matches: FrameMatches, matrix: Floats, threshold: float) -> Verified:
+    """A homography, refined by the matches that are near it."""
+    here, there = matches.positions
+    near = transfer_errors(matrix, here, there) < 4 * threshold
+    refined = fit_homography(matches.take(near), threshold).matrix
+    best = matrix if refined is None else refined
+    return Verified(best, transfer_errors(best, here, there) < threshold, "homography")
+
+
+def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
+    """Match once more with the geometry that was found: more matches, and a finer geometry.
+
+    Parameters
+    ----------
+    result
+        With a matrix.
+    options
+        What was asked for.
+
+    Returns
+    -------
+    TwoViewResult
+        As it was if that does not bring more.
+    """
+    found, threshold = result.verified, options.threshold
+    matrix, kind = _of_pixels(found, options)
+    known = result.matches.take(found.inliers)
+    flat = kind == "homography"
+    more = FrameMatches.of(
+        *result.features,
+        *rematch(
+            *result.features,
+            known.pairs,
+            matrix,
+            kind,
+            within=2 * threshold,
+            ratio=None if flat else GUIDED_RATIO,
+        ),
+    )
+    if flat:
+        more = more.take(frames_agree(matrix, more.a, more.b))
+    both = known.followed_by(more)
+    both = both.take(np.union1d(np.arange(len(known.a)), both.distinct()))  # the known stay
+    verified = (
+        _plane(both, matrix, threshold) if flat else verify(both, str(found.geometry), options)
+    )
+    if verified.inliers.sum() < found.inliers.sum():
+        return result
+    return result._replace(matches=both, verified=verified)
+
+
+def _of_pixels(found: Verified, options: TwoViewOptions) -> tuple[Floats, str]:
+    """A geometry as one of pixels: an essential matrix becomes a fundamental one."""
+    assert found.matrix is not None
+    if found.geometry != "essential":
+        return found.matrix, str(found.geometry)
+    assert options.cameras is not None
+    first, second = (np.linalg.inv(camera) for camera in options.cameras)
+    return second.T @ found.matrix @ first, "fundamental"

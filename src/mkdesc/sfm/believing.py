@@ -1,0 +1,118 @@
+"""Which pairs of a database are believed: fewer than those that COLMAP takes for verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.progress import Progress
+from mkdesc._support.threads import one_thread_each
+from mkdesc._support.work import in_order
+from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.images.frames import frames_from_points
+from mkdesc.matching.coherence import Size
+from mkdesc.matching.frame_matches import FrameMatches
+from mkdesc.matching.two_views import VERIFIED, TwoViewOptions, Verdict, judge
+from mkdesc.matching.verification import Verified
+from mkdesc.retrieval.pairs import AT_HAND
+
+__all__ = ["WITHIN", "drop_unbelieved", "geometry_of"]
+
+#: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
+WITHIN = 4.0
+
+Floats = NDArray[np.float64]
+
+
+class _Pair(NamedTuple):
+    """A verified pair of a database, as far as it is judged."""
+
+    key: tuple[int, int]
+    matches: FrameMatches
+    verified: Verified
+    sizes: tuple[Size, Size]
+
+
+def drop_unbelieved(base: Path, tell: Progress) -> None:
+    """Take geometries that are not believed out of a database; their matches stay.
+
+    The check is that of two photographs (:func:`mkdesc.matching.two_views.judge`), less its
+    count of matches: of several pairs of an image the mapping needs the weak ones, too. Pairs of
+    keypoints that are positions alone, as others write them, are left as they are.
+
+    Parameters
+    ----------
+    base
+        COLMAP's database, with verified pairs.
+    tell
+        Told of every pair.
+    """
+    pycolmap = pycolmap_module()
+    # As COLMAP itself writes what it has not verified, so that it does not try it again.
+    nothing = pycolmap.TwoViewGeometry()
+    nothing.config = pycolmap.TwoViewGeometryConfiguration.DEGENERATE
+    with pycolmap.Database.open(base) as file, one_thread_each():
+        keys, _ = file.read_two_view_geometry_num_inliers()
+        pairs = [pycolmap.pair_id_to_image_pair(key) for key in keys]
+        verdicts = in_order(_judged, _read(file, pairs))
+        for done, (key, verdict) in enumerate(verdicts, 1):
+            if verdict.name != VERIFIED:
+                file.update_two_view_geometry(*key, nothing)
+            tell("checking", done, len(pairs))
+
+
+def _read(file: Any, pairs: list[tuple[int, int]]) -> Iterator[_Pair]:
+    """The pairs that can be judged, one after the other: several at a time are in memory."""
+    images = {image.image_id: image.camera_id for image in file.read_all_images()}
+    cameras = {camera.camera_id: camera for camera in file.read_all_cameras()}
+    frames = lru_cache(AT_HAND)(lambda image: frames_of(file.read_keypoints(image)))
+    for a, b in pairs:
+        known = file.read_two_view_geometry(a, b)
+        here, there = frames(a), frames(b)
+        if not len(known.inlier_matches) or here is None or there is None:
+            continue
+        rows = file.read_matches(a, b).astype(np.int64)
+        agree = known.inlier_matches.astype(np.int64)
+        if not len(rows):  # others' databases may have what is verified alone
+            rows = agree
+        wide = int(max(rows[:, 1].max(), agree[:, 1].max())) + 1
+        inliers = np.isin(rows @ [wide, 1], agree @ [wide, 1])
+        matrix, kind = geometry_of(known)
+        distances = np.zeros(len(rows), np.float32)
+        matches = FrameMatches(here[rows[:, 0]], there[rows[:, 1]], distances, rows)
+        one, other = (cameras[images[image]] for image in (a, b))
+        sizes = (one.height, one.width), (other.height, other.width)
+        yield _Pair((a, b), matches, Verified(matrix, inliers, kind), sizes)
+
+
+def _judged(pair: _Pair) -> tuple[tuple[int, int], Verdict]:
+    options = TwoViewOptions(pair.sizes, threshold=WITHIN)
+    return pair.key, judge(pair.matches, pair.verified, options, math.inf)
+
+
+def geometry_of(known: Any) -> tuple[Floats | None, str]:
+    """The matrix of a ``pycolmap.TwoViewGeometry``, if it has one, and its kind."""
+    kinds = pycolmap_module().TwoViewGeometryConfiguration
+    flat = (kinds.PLANAR, kinds.PANORAMIC, kinds.PLANAR_OR_PANORAMIC)
+    if known.config in flat:
+        return known.H, "homography"
+    return known.F, "fundamental"
+
+
+def frames_of(keypoints: NDArray[np.float32]) -> Floats | None:
+    """Frames (N, 2, 3) of COLMAP's keypoints (N, 4 or 6); None if they are positions alone."""
+    columns = keypoints.shape[1]
+    if columns == 6:
+        shape = keypoints[:, 2:].astype(np.float64).reshape(-1, 2, 2)
+        good = np.abs(np.linalg.det(shape)) > 0
+        return np.dstack([shape, keypoints[:, :2]]) if good.all() else None
+    if columns == 4 and (keypoints[:, 2] > 0).all():
+        turned = np.rad2deg(keypoints[:, 3:].astype(np.float64))
+        return frames_from_points(np.hstack([keypoints[:, :3], turned]))
+    return None
