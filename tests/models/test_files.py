@@ -1,7 +1,5 @@
 """Model files: what is saved is what is loaded."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -10,8 +8,6 @@ import mkdesc
 from mkdesc import MKD
 from mkdesc.heads.whitening import METHODS, Whitening, linear_head
 from mkdesc.models import bundled_models, load_model, open_model, read_card, save_model
-
-OLD = Path(__file__).parent / "data" / "compact-schema1.safetensors"
 
 
 def test_a_saved_model_describes_the_same(path, mkd, patches):
@@ -59,17 +55,6 @@ def test_every_method_and_power_survives(patches, tmp_path, method, power):
     y = np.sign(y) * np.sqrt(np.abs(y)) if method == "pca" else y
     y /= np.linalg.norm(y, axis=1, keepdims=True)
     np.testing.assert_allclose(found, y, atol=1e-3 if method == "pca" else 2e-5)
-
-
-def test_files_of_the_first_schema_give_the_same_numbers(patches):
-    patches = np.kron(patches, np.ones((4, 4), np.uint8))
-    np.testing.assert_array_equal(
-        load_model(OLD).transform(patches), load_model("compact").transform(patches)
-    )
-    old, new = read_card(OLD), read_card("compact")
-    assert (old.schema, old.side) == (1, None)
-    for name in ("parametrization", "patch_size", "dims", "method", "params", "learned_from"):
-        assert getattr(old, name) == getattr(new, name)
 
 
 def test_unknown_models_are_named(tmp_path):

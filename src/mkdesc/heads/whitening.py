@@ -203,9 +203,8 @@ class Whitening(Estimator):
         now = self.get_params()
         changed = [name for name, value in self.learned_with_.items() if now[name] != value]
         if changed:
-            known = hasattr(self, "statistics_")
-            if not known or ("power" in changed and self.statistics_.power is None):
-                name = "power" if known else changed[0]
+            if not hasattr(self, "statistics_"):
+                name = changed[0]
                 raise ValueError(
                     f"{name}: this whitening was learned with {self.learned_with_[name]!r} and "
                     f"has no statistics to learn again with {now[name]!r}: call fit"
@@ -307,7 +306,7 @@ def learn_head(
     """
     from scipy.linalg import eigh
 
-    if statistics.power not in (power, None):
+    if statistics.power != power:
         raise ValueError(
             f"power: expected statistics of {power}, got some gathered with {statistics.power}"
         )

@@ -20,7 +20,6 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models.card import Card, read_json
 from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
-from mkdesc.models.schema1 import card_of
 
 __all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
 
@@ -167,11 +166,9 @@ def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
 
 def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
     """A card and the descriptor that it and the tensors make."""
-    values = read_json(text)
-    old = values.get("schema") == 1
-    card = card_of(values, tensors) if old else Card.from_values(values)
+    card = Card.from_values(read_json(text))
     head = head_of(card.head, tensors)
-    if not old and card.fingerprint(tensors) != card.sha256:
+    if card.fingerprint(tensors) != card.sha256:
         raise ValueError("card and tensors do not belong together (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
