@@ -148,7 +148,10 @@ class MKD(Estimator):
         >>> print(MKD("polar").effective_head())
         None
         """
-        parametrization, _ = self._checked()
+        return self._head_for(self._checked()[0])
+
+    def _head_for(self, parametrization: Parametrization) -> Head | None:
+        """The head, after checking that it takes these raw descriptors."""
         head = self.head if self.whitening is None else self.whitening.learned()
         if head is not None and head.dims_in != parametrization.dims:
             raise ValueError(
@@ -189,7 +192,7 @@ class MKD(Estimator):
                 f"patches: expected {size} x {size} px (patch_size){others}, got "
                 f"{patches.shape[-1]} x {patches.shape[-1]}; resize=True (--resize) resamples them"
             )
-        head = self.effective_head()
+        head = self._head_for(parametrization)
         compute = load_backend(self.backend, self.device)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
@@ -220,8 +223,9 @@ class MKD(Estimator):
 
     @property
     def _n_features_out(self) -> int:
-        head = self.effective_head()
-        return self._checked()[0].dims if head is None else head.dims_out
+        parametrization, _ = self._checked()
+        head = self._head_for(parametrization)
+        return parametrization.dims if head is None else head.dims_out
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

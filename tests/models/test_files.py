@@ -7,7 +7,7 @@ from safetensors.numpy import save_file
 import mkdesc
 from mkdesc import MKD
 from mkdesc.heads.whitening import METHODS, Whitening, linear_head
-from mkdesc.models import bundled_models, load_model, open_model, read_card, save_model
+from mkdesc.models import bundled_models, files, load_model, open_model, read_card, save_model
 
 
 def test_a_saved_model_describes_the_same(path, mkd, patches):
@@ -168,3 +168,22 @@ def test_nothing_else_is_written_beside_a_model(path, mkd, tmp_path, monkeypatch
     monkeypatch.setattr(safetensors.numpy, "save_file", refused)
     save_model(mkd, path)
     assert load_model(path).patch_size == mkd.patch_size
+
+
+def test_bundled_models_are_read_once_and_stay_as_they_are(monkeypatch, rng):
+    """What a caller does to one that was loaded is not in the next one."""
+    patches = rng.integers(0, 256, (2, 64, 64), np.uint8)
+    before = load_model("default").transform(patches)
+    monkeypatch.setattr(files, "read_safetensors", None)  # would fail
+    changed = load_model("default").set_params(resize=True, output="int8")
+    changed.whitening.set_params(dims=3)
+    read_card("default").learned_from.clear()
+    assert not load_model("default").resize
+    np.testing.assert_array_equal(load_model("default").transform(patches), before)
+    np.testing.assert_array_equal(mkdesc.describe(patches), before)
+    assert read_card("default").learned_from
+    bundled_models().clear()
+    assert "default" in bundled_models()
+    matrix = load_model("default").effective_head().linear().matrix
+    with pytest.raises(ValueError, match="read-only"):
+        matrix[0] = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from functools import wraps
+from collections.abc import Mapping
+from functools import cache, wraps
 from typing import Any, Self
 
 import numpy as np
@@ -75,7 +76,7 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; with ``deep``, those of estimators among them too."""
         params = {}
-        for name in inspect.signature(type(self)).parameters:
+        for name in _arguments(type(self)):
             value = getattr(self, name)
             params[name] = value
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
@@ -101,13 +102,19 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
+        defaults = _arguments(type(self))
         shown = (
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
             if value is not defaults[name].default
         )
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@cache
+def _arguments(kind: type) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a constructor."""
+    return inspect.signature(kind).parameters
 
 
 def _contained(transform: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,13 @@ def bundled_models() -> list[str]:
     >>> "default" in bundled_models()
     True
     """
-    folder = files("mkdesc.models")
-    names = (item.name for item in folder.iterdir())
-    return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+    return list(_bundled_names())
+
+
+@cache
+def _bundled_names() -> tuple[str, ...]:
+    names = (item.name for item in files("mkdesc.models").iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 def save_model(
@@ -109,6 +115,10 @@ def load_model(
     >>> mkd.patch_size, mkd.transform(np.zeros((2, 64, 64), np.uint8)).shape
     (64, (2, 128))
     """
+    if set is None and method is None and model in _bundled_names():
+        mkd = copy.copy(_bundled(os.fspath(model))[1])  # a caller may change its parameters
+        mkd.whitening = copy.copy(mkd.whitening)
+        return mkd
     path, tensors, metadata = _read(model)
     with _naming(path):
         if "mkdesc" in metadata:
@@ -124,6 +134,8 @@ def read_card(model: str | os.PathLike[str]) -> Card:
     >>> read_card("default").dims
     128
     """
+    if model in _bundled_names():
+        return copy.deepcopy(_bundled(os.fspath(model))[0])
     path, tensors, metadata = _read(model)
     if "mkdesc" not in metadata:
         raise ValueError(f"{path}: not a model of mkdesc (it has no card)")
@@ -150,16 +162,23 @@ def _naming(path: str) -> Iterator[None]:
         raise ValueError(f"{path}: {shorten(str(error), _LONGEST_MESSAGE)}") from None
 
 
+@cache
+def _bundled(name: str) -> tuple[Card, MKD]:
+    """A bundled model, read and checked once; its numbers are read-only."""
+    _, tensors, metadata = _read(name)
+    return _checked(tensors, metadata["mkdesc"])
+
+
 def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
     if not isinstance(model, (str, os.PathLike)):
         raise ValueError(f"model: expected a name or a path, got {model!r}")
     name = os.fspath(model)
-    if name in bundled_models():
+    if name in _bundled_names():
         with as_file(files("mkdesc.models") / f"{name}{_SUFFIX}") as path:
             return name, *read_tensors(path)
     if not Path(name).is_file():
         raise FileNotFoundError(
-            f"no model {name!r}: neither a file nor one of {', '.join(bundled_models())}"
+            f"no model {name!r}: neither a file nor one of {', '.join(_bundled_names())}"
         )
     return name, *read_tensors(name)
 

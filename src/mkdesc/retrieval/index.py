@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
+from mkdesc.features.features import Features
 from mkdesc.features.folder import ImageFeatures, Settings, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
@@ -110,6 +112,11 @@ class Index:
         sources = [images] if isinstance(images, (str, Path)) else images
         return update_index(sources, Path(path), settings, progress, max_pixels, workers)
 
+    @cached_property
+    def _describer(self) -> Features:
+        """What describes queries, made once."""
+        return self.settings.make()
+
     @property
     def names(self) -> list[str]:
         """The images."""
@@ -161,7 +168,7 @@ class Index:
         else:
             image = np.asarray(query)
         mask = None if box is None else _mask(image.shape, box)
-        own = describe_image(self.settings.make(), image, mask)
+        own = describe_image(self._describer, image, mask)
         if not len(own.keypoints):
             part = "" if box is None else " in this part"
             raise ValueError(f"query: expected an image with keypoints, got none{part}")
