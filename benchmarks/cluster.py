@@ -33,8 +33,7 @@ from mkdesc._support.cluster import connect
 from mkdesc._support.installed import versions
 from mkdesc._support.work import Workers, in_order
 from mkdesc.batches import describe_file
-from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings
+from mkdesc.features import Settings, extract_to
 from mkdesc.learn import TrainingBlock, learn_shards
 
 app = typer.Typer()

@@ -23,9 +23,7 @@ import numpy as np
 
 import mkdesc
 from mkdesc.features.features import SIDE
-from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.detectors.registry import make_detector
-from mkdesc.images.reading import read_gray
+from mkdesc.images import Keypoints, make_detector, read_gray
 
 SIDES = (12, 16, 20, 24, 28)
 #: Keypoints per image; pixels a right match may be off, planar and from the epipolar line.

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pycolmap
 
-from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import Mapping, reconstruct
+from mkdesc.features import Settings
+from mkdesc.sfm import Mapping, reconstruct
 from retrieval import mixed
 
 #: Where a folder says that no model came out, and why.

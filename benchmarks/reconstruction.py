@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pycolmap
 
+from mkdesc.features import Settings
 from mkdesc.features.features import DEFAULT_MODEL
-from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import Mapping, reconstruct
+from mkdesc.sfm import Mapping, reconstruct
 
 
 def true_rotations(folder: Path) -> dict[str, np.ndarray]:

@@ -37,7 +37,7 @@ class MKD(Estimator):
     parametrization
         Which products of kernels to sum: a name or text such as ``"polar+cartesian"``,
         ``"polar"``, ``"x(1,1)*y(1,1)*theta(8,3)"``, or a
-        :class:`~mkdesc.kernels.parametrization.Parametrization`.
+        :class:`~mkdesc.Parametrization`.
     patch_size
         Side W of the patches in pixels, at least 8. Kernels whose preparation reduces patches to
         one side (``"extended"``: 32 px) take every multiple of that side as it is, and
@@ -58,7 +58,7 @@ class MKD(Estimator):
         limited to -127 .. 127, whose order by dot product or distance stays nearly the same; or
         ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
     head
-        Instead of a whitening, a :class:`~mkdesc.heads.head.Head` of any stages.
+        Instead of a whitening, a :class:`~mkdesc.heads.Head` of any stages.
     side
         Side of the squares around keypoints, in units of their sigma, that this descriptor is
         best used at; for those who cut patches, such as :class:`mkdesc.Features`. None: unknown.

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mkdesc
-from mkdesc.evaluation.hpatches.benchmark import run_hpatches
-from mkdesc.evaluation.report.runs import Results
-from mkdesc.features.extraction import extract_to
-from mkdesc.sfm.pipeline import reconstruct
-from mkdesc.visual.inspection import Contributions, contributions
+from mkdesc.evaluation import Results, run_hpatches
+from mkdesc.features import extract_to
+from mkdesc.sfm import reconstruct
+from mkdesc.visual import Contributions, contributions
 
 
 def patches_to_descriptors(patches: NDArray[np.uint8]) -> NDArray[np.float32]:

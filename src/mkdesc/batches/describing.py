@@ -83,7 +83,7 @@ def describe_file(
     Parameters
     ----------
     source
-        Patches, as :func:`mkdesc.datasets.patch_files.open_patches` takes them.
+        Patches, as :func:`mkdesc.datasets.open_patches` takes them.
     output
         ``.npy``; ``.zarr``, an array; or ``.parquet``, a folder of files with a column
         ``descriptor``. The latter two may be addresses that fsspec knows.

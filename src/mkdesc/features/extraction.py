@@ -48,7 +48,7 @@ def extract_to(
     Parameters
     ----------
     sources
-        Photographs and folders of them, as for :func:`mkdesc.images.listing.find_images`.
+        Photographs and folders of them, as for :func:`mkdesc.images.find_images`.
     output
         A folder (npz), or the file of another program: replaced as a whole at the end. Until
         then features wait in a folder beside it, ``<output>.parts``, where they stay if the

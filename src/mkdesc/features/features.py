@@ -53,7 +53,7 @@ class Features:
     detector
         ``"sift"``, ``"orb"``, ``"gftt"``, ... (see
         :data:`mkdesc.images.detectors.registry.DETECTORS`), one of these with your own settings
-        (:func:`~mkdesc.images.detectors.registry.make_detector`), or an OpenCV detector. A number
+        (:func:`~mkdesc.images.make_detector`), or an OpenCV detector. A number
         is taken for ``max_keypoints``: ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.
     max_keypoints
         How many to keep, the strongest by response; None: all.
@@ -242,7 +242,7 @@ class Features:
         image
             As for :meth:`detect`.
         frames
-            As for :func:`mkdesc.images.cutting.cut_patches`.
+            As for :func:`mkdesc.images.cut_patches`.
         """
         places = np.asarray(frames.points if isinstance(frames, Keypoints) else frames, np.float64)
         if self.upright and places.ndim == 2 and places.shape[1:] == (4,):

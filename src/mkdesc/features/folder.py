@@ -175,7 +175,7 @@ def extract_features(
     Parameters
     ----------
     images
-        Names and files, as :func:`mkdesc.images.listing.find_images` gives them.
+        Names and files, as :func:`mkdesc.images.find_images` gives them.
     folder
         Made if it is not there. Each of its files is whole, whenever one stops.
     settings

@@ -60,10 +60,10 @@ class Statistics:
     def __init__(self, dims: int, power: float = 1.0) -> None:
         if not (isinstance(power, Real) and 0 < power <= 1):
             raise ValueError(f"power: expected a number in (0, 1], got {power!r}")
-        self.dims = dims
-        self.power = power
-        self.n = 0
-        self.n_pairs = 0
+        self.dims: int = dims
+        self.power: float = power
+        self.n: int = 0
+        self.n_pairs: int = 0
         self.mean: Array = np.zeros(dims)
         self.scatter: Array = np.zeros((dims, dims))
         self.differences: Array = np.zeros((dims, dims))

@@ -114,7 +114,7 @@ def to_frames(
     Parameters
     ----------
     keypoints
-        :class:`~mkdesc.images.detectors.keypoints.Keypoints`, ``cv2.KeyPoint`` objects, points
+        :class:`~mkdesc.images.Keypoints`, ``cv2.KeyPoint`` objects, points
         (N, 4), or frames (N, 2, 3) or (N, 3, 3), which are only checked.
     side
         Side of the square in units of sigma, for keypoints and points.

@@ -297,7 +297,7 @@ def learn_photos(
     progress
         Told of every photograph.
     recipe
-        How patches are made; default: :class:`~mkdesc.learn.photos.Recipe` with the patch size
+        How patches are made; default: :class:`~mkdesc.learn.Recipe` with the patch size
         of ``mkd``.
     seed
         The same seed gives the same model.

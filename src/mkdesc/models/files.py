@@ -56,7 +56,7 @@ def save_model(
     Parameters
     ----------
     mkd
-        A descriptor with a head, or with a fitted :class:`~mkdesc.heads.whitening.Whitening`.
+        A descriptor with a head, or with a fitted :class:`~mkdesc.Whitening`.
     path
         Where to; should end in ``.safetensors``.
     learned_from

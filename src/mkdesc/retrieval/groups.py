@@ -31,7 +31,7 @@ def find_groups(
         Of the photographs.
     k
         With how many others each is matched on average, as for
-        :func:`mkdesc.retrieval.similar.similar_pairs`.
+        :func:`mkdesc.retrieval.similar_pairs`.
     progress
         Told of every image and every pair.
 

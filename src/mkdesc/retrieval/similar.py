@@ -133,7 +133,7 @@ def retrieved_pairs(
     Parameters
     ----------
     features
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images in it.
     k, progress

@@ -68,7 +68,7 @@ def patch_map(
         Gradient angles: of p, one or (N,); of q, one or (W, W). They point from bright to dark,
         clockwise from the x axis.
     whitening
-        A :class:`~mkdesc.heads.whitening.Whitening`, a projection, an MKD with one, the name of a
+        A :class:`~mkdesc.Whitening`, a projection, an MKD with one, the name of a
         bundled model or whitening, or a model file (see
         :func:`~mkdesc.visual.whitenings.load_whitening`). Only its linear part is used: powers,
         roots and l2 act on the sum over the patch and cannot be seen pixel by pixel.

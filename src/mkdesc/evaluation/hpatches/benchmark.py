@@ -83,7 +83,7 @@ def run_hpatches(
         training sequences of the split, or on ``train_on``.
     split, splits
         Name of the split, and the file that defines it: see
-        :meth:`mkdesc.datasets.hpatches.layout.HPatches.split`.
+        :meth:`mkdesc.datasets.HPatches.split`.
     tasks
         Which of ``verification``, ``matching``, ``retrieval``.
     tasks_dir

@@ -106,7 +106,7 @@ def run_phototourism(
         ``fpr95`` (Table 1), or ``revisited``: mean AP with Lowe's ratio as the score.
     public_code
         With ``revisited``: do what its public code does;
-        see :func:`mkdesc.evaluation.phototourism.protocols.evaluate_revisited`.
+        see :func:`mkdesc.evaluation.evaluate_revisited`.
     output
         Run folder; None: nothing is written. The descriptors that it has already stay in it.
     progress

@@ -126,7 +126,7 @@ def add_features(
     path
         Of the database; replaced as a whole at the end.
     folder
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images.
     settings
