@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice, check_integer, check_not_both, check_number
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.threads import checked_threads
 from mkdesc.compute.backends import BACKENDS, load_backend
@@ -112,14 +113,8 @@ class MKD(Estimator):
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
-        if not isinstance(self.patch_size, (int, np.integer)) or self.patch_size < SMALLEST:
-            raise ValueError(
-                f"patch_size: expected an integer >= {SMALLEST}, got {self.patch_size!r}"
-            )
-        if not isinstance(self.backend, str) or self.backend not in BACKENDS:
-            raise ValueError(
-                f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
-            )
+        check_integer("patch_size", self.patch_size, SMALLEST)
+        check_choice("backend", self.backend, BACKENDS)
         if self.device is not None and not isinstance(self.device, str):
             raise ValueError(f"device: expected text or None, got {self.device!r}")
         if self.device is not None and self.backend != "torch":
@@ -128,14 +123,9 @@ class MKD(Estimator):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         if self.head is not None and not isinstance(self.head, Head):
             raise ValueError(f"head: expected a Head or None, got {self.head!r}")
-        if self.head is not None and self.whitening is not None:
-            raise ValueError("head and whitening: expected one of them, got both")
-        if not isinstance(self.output, str) or self.output not in OUTPUTS:
-            raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {self.output!r}")
-        if self.side is not None and not (
-            isinstance(self.side, (int, float, np.number)) and 0 < self.side < np.inf
-        ):
-            raise ValueError(f"side: expected a number > 0 or None, got {self.side!r}")
+        check_not_both(head=self.head, whitening=self.whitening)
+        check_choice("output", self.output, OUTPUTS)
+        check_number("side", self.side, above=0, optional=True)
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
         return parametrization, checked_threads(self.n_threads)

@@ -141,7 +141,9 @@ def test_the_authors_models_are_asked_for_properly(shared):
     ).shape == (1, 32)
     with pytest.raises(ValueError, match="set: expected one of liberty, notredame, yosemite"):
         load_model(file)
-    with pytest.raises(ValueError, match="method: expected pca, pcawt, pcaws or lw, got None"):
+    with pytest.raises(
+        ValueError, match="method: expected one of pca, pcawt, pcaws, lw, got None"
+    ):
         load_model(file, "liberty")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_not_both
 from mkdesc._support.files import only_here
 from mkdesc._support.places import as_place, is_address
 from mkdesc._support.progress import Progress, nobody
@@ -117,8 +118,7 @@ def describe_file(
     >>> np.load(folder / "descriptors.npy").shape
     (5, 128)
     """
-    if raw is not None and model is not None:
-        raise ValueError("raw and model: expected one of them, got both")
+    check_not_both(raw=raw, model=model)
     place = _checked_place(output)
     patches = open_patches(source)
     if place == as_place(source):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+from mkdesc._support.check import check_choice
 from mkdesc._support.files import Damaged, own_folder
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
@@ -107,8 +108,7 @@ def extract_to(
 
 def _checked_format(output: Path, format: str | None) -> str:
     kind = SUFFIXES.get(output.suffix, "npz") if format is None else format
-    if kind not in FORMATS:
-        raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {kind!r}")
+    check_choice("format", kind, FORMATS)
     if SUFFIXES.get(output.suffix, kind) != kind or (kind == "npz" and output.suffix == ".npz"):
         expected = "a folder" if kind == "npz" else f"a file for {kind}"
         raise ValueError(f"output: expected {expected}, got {output}")

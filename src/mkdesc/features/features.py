@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc.descriptor import MKD
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.keypoints import Keypoints
@@ -123,8 +124,7 @@ class Features:
         given = model if isinstance(model, MKD) else load_model(model)
         if side is None:
             side = side_for(self.detector, given)
-        if not (isinstance(side, (int, float, np.number)) and 0 < side < np.inf):
-            raise ValueError(f"side: expected a number > 0, got {side!r}")
+        check_number("side", side, above=0)
         self.max_keypoints = max_keypoints
         own: dict[str, Any] = {"n_threads": n_threads}
         if output is not None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_not_both, check_number
 from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc.heads.head import signed_power
 from mkdesc.measures.descriptors import as_descriptors
@@ -58,8 +58,7 @@ class Statistics:
     """
 
     def __init__(self, dims: int, power: float = 1.0) -> None:
-        if not (isinstance(power, Real) and 0 < power <= 1):
-            raise ValueError(f"power: expected a number in (0, 1], got {power!r}")
+        check_number("power", power, above=0, most=1)
         self.dims: int = dims
         self.power: float = power
         self.n: int = 0
@@ -93,8 +92,7 @@ class Statistics:
             ``X[pairs[1][k]]``.
         """
         array = as_descriptors(X, name="X", dims=self.dims, keep_float=True)
-        if labels is not None and pairs is not None:
-            raise ValueError("labels and pairs: expected one of them, got both")
+        check_not_both(labels=labels, pairs=pairs)
         # Everything is checked before anything is added.
         groups = None if labels is None else _grouped(labels, len(array))
         ends = None if pairs is None else _checked_pairs(pairs, len(array))
@@ -284,8 +282,6 @@ def _power(about: str) -> float:
         raise ValueError("its notes are not JSON with schema and power") from None
     if schema != _SCHEMA:
         raise ValueError(f"its schema is {schema!r}; this version reads {_SCHEMA}")
-    if isinstance(power, bool):
-        raise ValueError(f"power: expected a number in (0, 1], got {power!r}")
     found: float = power
     return found
 

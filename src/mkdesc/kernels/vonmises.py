@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._support.check import check_integer, check_number
 
 __all__ = ["VonMises"]
 
@@ -45,14 +46,8 @@ class VonMises:
     n: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kappa, Real) or not 0 < self.kappa < np.inf:
-            raise ValueError(f"kappa must be a positive finite number, got {self.kappa!r}")
-        if (
-            isinstance(self.n, bool)
-            or not isinstance(self.n, Integral)
-            or not 0 <= self.n <= MOST_FREQUENCIES
-        ):
-            raise ValueError(f"n must be an integer from 0 to {MOST_FREQUENCIES}, got {self.n!r}")
+        check_number("kappa", self.kappa, above=0)
+        check_integer("n", self.n, 0, MOST_FREQUENCIES)
         object.__setattr__(self, "kappa", float(self.kappa))
         object.__setattr__(self, "n", int(self.n))
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
 from mkdesc.features.features import Features
@@ -18,7 +19,6 @@ from mkdesc.features.folder import ImageFeatures, Settings, describe_image, load
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
-from mkdesc.retrieval.pairs import check_count
 from mkdesc.retrieval.signature import make_signature
 from mkdesc.retrieval.updating import Updated, update_index
 
@@ -162,7 +162,7 @@ class Index:
         max_pixels
             Larger files are refused.
         """
-        check_count("k", k)
+        check_integer("k", k)
         if isinstance(query, (str, os.PathLike)):
             image: Any = read_gray(Path(query), max_pixels, as_stored=True)
         else:
@@ -176,7 +176,7 @@ class Index:
 
     def find_features(self, query: ImageFeatures, k: int = 10, verify: int = 0) -> list[Found]:
         """The same for features made with the settings of the index."""
-        check_count("k", k)
+        check_integer("k", k)
         signature = make_signature(query.descriptors, self.signatures.words)
         found = [Found(*one) for one in self.signatures.nearest(signature, max(k, verify))]
         checked = [

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
-from mkdesc.retrieval.pairs import Pair, check_count, near_pairs, ordered
+from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
 from mkdesc.retrieval.shards import write_shards
 
@@ -53,7 +54,7 @@ def similar_pairs(
     tell = progress or nobody
     names = signatures.names
     wanted = neighbours_for(len(names)) if k is None else k
-    check_count("k", wanted)
+    check_integer("k", wanted)
     most = min(2 * wanted, len(names) - 1)
     others = np.empty((len(names), most), np.int64)
     scores = np.empty((len(names), most), np.float32)

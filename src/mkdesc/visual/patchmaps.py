@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from numbers import Integral
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc.kernels.grid import PatchGrid, patch_grid
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import SMALLEST
@@ -102,15 +103,7 @@ def patch_map(
         raise ValueError(
             f"parametrization: features of one's own ({whole.own[0].name!r}) have no patch maps"
         )
-    if (
-        isinstance(patch_size, bool)
-        or not isinstance(patch_size, Integral)
-        or not SMALLEST <= patch_size <= _LARGEST_MAP
-    ):
-        raise ValueError(
-            f"patch_size: expected an integer from {SMALLEST} to {_LARGEST_MAP}, "
-            f"got {patch_size!r}"
-        )
+    check_integer("patch_size", patch_size, SMALLEST, _LARGEST_MAP)
     size = int(patch_size)
     places = _numbers("pixel", pixel)
     single = places.ndim == 1
@@ -135,6 +128,7 @@ def patch_map(
         {name: value[start : start + _POSITIONS] for name, value in flat.items()}
         for start in range(0, size * size, _POSITIONS)
     ]
+    maps: Sequence[Any]
     if exact:
         if whitening is not None:
             raise ValueError("whitening: exact kernels have no feature maps to project")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc.images.reading import opencv
 
 if TYPE_CHECKING:
     import cv2
 
-__all__ = ["Keypoints", "as_points", "check_max_keypoints"]
+__all__ = ["Keypoints", "as_points"]
 
 #: Sigma of the first image of SIFT's pyramid, and images per octave that keypoints are found in.
 SIFT_SIGMA, SIFT_LAYERS = 1.6, 3
@@ -73,7 +74,7 @@ class Keypoints:
 
         Equally strong ones by place, sigma and angle, so that the order is always the same.
         """
-        check_max_keypoints(n)
+        check_integer("max_keypoints", n, optional=True)
         chosen = np.arange(len(self))
         if n is not None and n < len(self):  # sorting all of them takes long
             enough = np.partition(self.scores, -n)[-n]
@@ -148,9 +149,3 @@ def as_points(points: ArrayLike) -> NDArray[np.float64]:
         i = int(bad.argmax())
         raise ValueError(f"points[{i}]: expected finite numbers and sigma > 0, got {array[i]}")
     return array
-
-
-def check_max_keypoints(number: object) -> None:
-    """Refuse what is no number of keypoints; None means all of them."""
-    if number is not None and (not isinstance(number, (int, np.integer)) or number < 1):
-        raise ValueError(f"max_keypoints: expected an integer >= 1 or None, got {number!r}")

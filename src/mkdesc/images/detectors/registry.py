@@ -9,7 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
+from mkdesc._support.check import check_integer
+from mkdesc.images.detectors.keypoints import Keypoints
 
 __all__ = [
     "DEFAULT_DETECTOR",
@@ -110,7 +111,7 @@ def make_detector(
         raise ValueError(
             f"detector: expected one of {', '.join(DETECTORS)} or an OpenCV detector, got {name!r}"
         )
-    check_max_keypoints(max_keypoints)
+    check_integer("max_keypoints", max_keypoints, optional=True)
     module, _, kind = DETECTORS[name].partition(":")
     made_by = getattr(import_module(module), kind)
     known = [field.name for field in fields(made_by)]
@@ -142,7 +143,7 @@ def as_detector(
     >>> as_detector("orb").side
     2.0
     """
-    check_max_keypoints(max_keypoints)
+    check_integer("max_keypoints", max_keypoints, optional=True)
     if isinstance(detector, str):
         return make_detector(
             detector,
