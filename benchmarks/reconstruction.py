@@ -115,7 +115,7 @@ def main() -> None:
             how = Mapping(settings, ratio=ratio, cameras=options.cameras)
             with tempfile.TemporaryDirectory() as temporary:
                 start = time.perf_counter()
-                reconstruct(folder / "images", temporary, how)
+                reconstruct(folder / "images", temporary, how=how)
                 seconds = time.perf_counter() - start
                 best = pycolmap.Reconstruction(f"{temporary}/sparse/0")
                 print(line(f"mkdesc {model}, {ratio:g}", best, true, seconds), flush=True)

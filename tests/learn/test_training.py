@@ -327,7 +327,7 @@ def test_learning_from_photographs_is_reproducible(photos):
     for threads in (1, 2):
         mkd.set_params(n_threads=threads)
         trained = tiny(whitening=None, batch=32)
-        learned = learn_photos(photos, mkd, whitening, recipe=recipe, trained=trained)
+        learned = learn_photos(photos, mkd, whitening=whitening, recipe=recipe, trained=trained)
         models.append(learned.mkd.head)
     raw = np.random.default_rng(0).normal(size=(5, models[0].dims_in))
     np.testing.assert_array_equal(models[0].apply(raw), models[1].apply(raw))

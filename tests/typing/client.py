@@ -75,7 +75,7 @@ def learning(folder: Path, patches: NDArray[np.uint8], labels: NDArray[np.int64]
     learned = mkdesc.learn.learn_patches(
         folder / "labelled.npz",
         mkdesc.MKD("polar", patch_size=16),
-        mkdesc.Whitening("gda", dims=8, ridge=1e-3),
+        whitening=mkdesc.Whitening("gda", dims=8, ridge=1e-3),
     )
     assert_type(learned, mkdesc.learn.Learned)
     assert_type(learned.report, mkdesc.learn.Report)

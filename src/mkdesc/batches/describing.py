@@ -72,6 +72,7 @@ class How:
 def describe_file(
     source: str | Path,
     output: str | Path,
+    *,
     model: str | None = None,
     raw: str | None = None,
     resize: bool = False,

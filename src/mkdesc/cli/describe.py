@@ -63,5 +63,14 @@ def command(
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
     with resumable(), workers_at(cluster, alone) as workers, told("patches") as tell:
-        count, width = describe_file(source, output, model, raw, resize, where, workers, tell)
+        count, width = describe_file(
+            source,
+            output,
+            model=model,
+            raw=raw,
+            resize=resize,
+            device=where,
+            workers=workers,
+            progress=tell,
+        )
     console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

@@ -37,7 +37,7 @@ Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoin
 def _learn(run: Callable[..., Learned], unit: str, output: Path, mkd: MKD, how: Learning) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report.
 
-    ``run`` is called with a descriptor, a whitening, a callback for the progress, and by name with
+    ``run`` is called by name with a descriptor, a whitening, a callback for the progress,
     how to train further and, on a cluster, with who works and where.
     """
     if output.suffix != ".safetensors":
@@ -50,12 +50,13 @@ def _learn(run: Callable[..., Learned], unit: str, output: Path, mkd: MKD, how: 
     if how.cluster is None:
         warm_up(mkd)
         with told(unit, "learning") as tell:
-            learned = run(mkd, whitening, tell, trained=trained)
+            learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
         learned.save(output)
     else:
         parts = output.with_name(f"{output.name}.parts")
         with resumable(), workers_at(how.cluster) as workers, told(unit, "learning") as tell:
-            learned = run(mkd, whitening, tell, trained=trained, workers=workers, parts=parts)
+            given = {"trained": trained, "workers": workers, "parts": parts}
+            learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
             learned.save(output)
             shutil.rmtree(parts)
     for line in learned.report.lines():

@@ -37,6 +37,7 @@ SUFFIXES = {".h5": "hloc", ".hdf5": "hloc", ".db": "colmap"}
 def extract_to(
     sources: Sequence[str | Path],
     output: str | Path,
+    *,
     settings: Settings | None = None,
     format: str | None = None,
     progress: Progress | None = None,
@@ -93,7 +94,15 @@ def extract_to(
         how = replace(how, as_stored=True)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:
-        return extract_features(some, folder, how, progress, max_pixels, workers, device)
+        return extract_features(
+            some,
+            folder,
+            settings=how,
+            progress=progress,
+            max_pixels=max_pixels,
+            workers=workers,
+            device=device,
+        )
 
     if kind == "npz":
         found = describe(images, target)

@@ -162,6 +162,7 @@ def features_path(folder: Path, name: str) -> Path:
 def extract_features(
     images: Mapping[str, Path],
     folder: str | Path,
+    *,
     settings: Settings | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,

@@ -75,6 +75,7 @@ def _alone(trained: TrainedHead | None, workers: Workers) -> bool:
 def learn_patches(
     path: str | Path,
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     trained: TrainedHead | None = None,
@@ -120,7 +121,15 @@ def learn_patches(
         shards = [
             RowShard(as_place(path), rows, labels[rows]) for rows in whole_points(labels, SHARD)
         ]
-        learned = learn_shards(shards, mkd, whitening, source.count, workers, parts, progress)
+        learned = learn_shards(
+            shards,
+            mkd,
+            whitening=whitening,
+            expected=source.count,
+            workers=workers,
+            parts=parts,
+            progress=progress,
+        )
     return learned.with_source(f"labelled patches {Path(path).name}")
 
 
@@ -140,6 +149,7 @@ def _labels(path: str | Path, count: int) -> NDArray[np.integer]:
 def learn_phototourism(
     folder: str | Path,
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     pairs: int | None = None,
@@ -177,13 +187,22 @@ def learn_phototourism(
             SubsetShard(place, rows, labels[rows], chosen and pairs_among(chosen, rows))
             for rows in whole_points(labels, SHARD)
         ]
-        learned = learn_shards(shards, mkd, whitening, len(subset), workers, parts, progress)
+        learned = learn_shards(
+            shards,
+            mkd,
+            whitening=whitening,
+            expected=len(subset),
+            workers=workers,
+            parts=parts,
+            progress=progress,
+        )
     return learned.with_source(f"Phototourism {subset.name}")
 
 
 def learn_hpatches(
     root: str | Path,
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     split: str | None = None,
@@ -225,13 +244,22 @@ def learn_hpatches(
         counted = _counted(blocks, total, progress)
         learned = learn_model(counted, mkd, whitening, None, trained, progress)
     else:
-        learned = learn_shards(shards, mkd, whitening, total, workers, parts, progress)
+        learned = learn_shards(
+            shards,
+            mkd,
+            whitening=whitening,
+            expected=total,
+            workers=workers,
+            parts=parts,
+            progress=progress,
+        )
     return learned.with_source("HPatches strips", sequences=len(names), split=split or "all")
 
 
 def learn_colmap(
     model: str | Path,
     images: str | Path,
+    *,
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
@@ -268,13 +296,22 @@ def learn_colmap(
         place = Path(images).absolute()
         shards = point_shards(observations, place, mkd.patch_size, side, SHARD)
         count = sum(len(points) for _, points in observations.values())
-        learned = learn_shards(shards, mkd, whitening, count, workers, parts, progress)
+        learned = learn_shards(
+            shards,
+            mkd,
+            whitening=whitening,
+            expected=count,
+            workers=workers,
+            parts=parts,
+            progress=progress,
+        )
     return learned.with_source("a COLMAP model", images=len(observations), side=side)
 
 
 def learn_photos(
     photos: str | Path | Iterable[str | Path],
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     recipe: Recipe | None = None,
@@ -323,7 +360,15 @@ def learn_photos(
         each = recipe.keypoints_per_photo * len(recipe.views)
         some = _batched(enumerate(file.absolute() for file in files), max(1, SHARD // each))
         shards = [PhotoShard(tuple(part), recipe, seed) for part in some]
-        learned = learn_shards(shards, mkd, whitening, each * len(files), workers, parts, progress)
+        learned = learn_shards(
+            shards,
+            mkd,
+            whitening=whitening,
+            expected=each * len(files),
+            workers=workers,
+            parts=parts,
+            progress=progress,
+        )
     return learned.with_source(
         "plain photographs",
         photographs=len(files),

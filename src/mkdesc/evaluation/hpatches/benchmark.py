@@ -61,6 +61,7 @@ class _Entry:
 def run_hpatches(
     root: str | Path,
     descriptors: Iterable[str | Descriptor | Callable[..., Any]] | None = None,
+    *,
     split: str = "full",
     splits: str | Path | None = None,
     tasks: Sequence[str] = TASKS,

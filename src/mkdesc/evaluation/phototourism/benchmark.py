@@ -83,6 +83,7 @@ def subset_files(subset: Subset) -> dict[str, Path]:
 def run_phototourism(
     root: str | Path,
     descriptors: Iterable[str | Descriptor | Callable[..., Any]] | None = None,
+    *,
     subsets: Sequence[str] | None = None,
     protocol: str = "fpr95",
     public_code: bool = False,
