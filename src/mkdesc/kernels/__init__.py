@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.kernels.angles import AngleKernel
     from mkdesc.kernels.exact import match_kernel
     from mkdesc.kernels.grid import patch_grid
     from mkdesc.kernels.parametrization import (
@@ -33,6 +34,7 @@ __all__ = [
     "CARTESIAN_RELATIVE",
     "POLAR",
     "POLAR_ABSOLUTE",
+    "AngleKernel",
     "Intensity",
     "Parametrization",
     "Preparation",
@@ -50,6 +52,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "angles": "AngleKernel",
             "exact": "match_kernel",
             "grid": "patch_grid",
             "parametrization": (

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer, check_number
+from mkdesc.kernels.angles import AngleKernel
 
 __all__ = ["VonMises"]
 
@@ -16,7 +17,7 @@ MOST_FREQUENCIES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class VonMises:
+class VonMises(AngleKernel):
     r"""The normalised von Mises kernel of two angles, and its ``n``-frequency approximation.
 
     .. math:: k(\delta) = \frac{e^{\kappa\cos\delta} - e^{-\kappa}}{2\sinh\kappa}
@@ -55,11 +56,6 @@ class VonMises:
         return f"({self.kappa:.17g},{self.n})"
 
     @property
-    def dims(self) -> int:
-        """Length of the feature map, ``2 n + 1``."""
-        return 2 * self.n + 1
-
-    @property
     def coefficients(self) -> NDArray[np.float64]:
         """Fourier coefficients ``a_0 .. a_n``, shape (n + 1,).
 
@@ -79,15 +75,3 @@ class VonMises:
         k = self.kappa
         lowest = np.expm1(-2 * k)
         return (np.expm1(k * (np.cos(delta) - 1)) - lowest) / -lowest
-
-    def approximate(self, delta: ArrayLike) -> NDArray[np.float64]:
-        """Evaluate the truncated series at angle differences of any shape."""
-        series = np.multiply.outer(np.asarray(delta, np.float64), np.arange(self.n + 1))
-        value: NDArray[np.float64] = np.cos(series) @ self.coefficients
-        return value
-
-    def feature_map(self, angle: ArrayLike) -> NDArray[np.float64]:
-        """Map angles (...) to features (..., 2 n + 1): constant, cosines, sines."""
-        root = np.sqrt(self.coefficients)
-        series = np.multiply.outer(np.asarray(angle, np.float64), np.arange(self.n + 1))
-        return np.concatenate([root * np.cos(series), root[1:] * np.sin(series[..., 1:])], axis=-1)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer
+from mkdesc.kernels.angles import AngleKernel
 from mkdesc.kernels.grid import PatchGrid, patch_grid
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import shape_features
 from mkdesc.kernels.pixelvalues import positions
 from mkdesc.kernels.products import Product
-from mkdesc.kernels.vonmises import VonMises
 from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
 
 __all__ = ["part_scales", "patch_map"]
@@ -195,7 +195,9 @@ def part_scales(parametrization: Parametrization, exact: bool = False) -> list[f
 
 def _self(part: Product) -> float:
     """The truncated response of a pixel to itself; the same for all pixels."""
-    return math.prod(float(k.approximate(0)) for _, k in part.kernels if isinstance(k, VonMises))
+    return math.prod(
+        float(k.approximate(0)) for _, k in part.kernels if isinstance(k, AngleKernel)
+    )
 
 
 def _projected(
