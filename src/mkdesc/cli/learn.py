@@ -25,7 +25,8 @@ from mkdesc.models import read_card
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Learn the whitening of the descriptor, or a detector, and write a file.", no_args_is_help=True
+    help="Learn the whitening of the descriptor, or a detector, and write a file.",
+    no_args_is_help=True,
 )
 
 Output = Annotated[

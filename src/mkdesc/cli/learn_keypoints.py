@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,8 @@ def command(
         raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
     if not output.parent.is_dir():
         raise ValueError(f"--output: the folder {output.parent} does not exist")
-    with told("photos", "reading") as tell:
+    shown = told("photos", "reading") if console.is_terminal else nullcontext(_lines())
+    with shown as tell:
         learned = learn_keypoints(
             photos,
             model=model,
@@ -63,7 +65,7 @@ def command(
             seed=seed,
             device=device,
             start=start,
-            progress=tell if console.is_terminal else _lines(),
+            progress=tell,
         )
     learned.save(output)
     for line in learned.report.lines():

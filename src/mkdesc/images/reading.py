@@ -80,7 +80,7 @@ def read_gray(
 ) -> NDArray[np.uint8]:
     """Read an image file as gray (H, W) uint8.
 
-    The file is read by Python and only decoded by OpenCV or Pillow, so that any path works everywhere.
+    The file is read by Python and only decoded by OpenCV or Pillow: any path works everywhere.
 
     Parameters
     ----------

@@ -247,7 +247,10 @@ def _cut(
     which = torch.arange(len(level), device=level.device)[:, None].expand(used.shape)[used]
     x, y = at[used].unbind(-1)
     if upright:
-        cos, sin = torch.ones_like(x, dtype=torch.float32), torch.zeros_like(x, dtype=torch.float32)
+        cos, sin = (
+            torch.ones_like(x, dtype=torch.float32),
+            torch.zeros_like(x, dtype=torch.float32),
+        )
     else:
         flat = which * (height * width) + y * width + x
         across, down = (g.flatten()[flat] for g in mean_gradients(level))

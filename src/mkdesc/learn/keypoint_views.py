@@ -80,7 +80,7 @@ class Photos:
     def __init__(self, images: Sequence[NDArray[np.uint8]], device: torch.device) -> None:
         self.device = device
         self._sizes = [image.shape for image in images]
-        self._levels = [_halved(torch.from_numpy(image).to(device)) for image in images]
+        self._levels = [_halved(torch.tensor(image, device=device)) for image in images]
 
     def __len__(self) -> int:
         return len(self._levels)
@@ -106,8 +106,7 @@ class Photos:
         generator
             Of the device: draws light and noise.
         """
-        chosen = rng.permutation(len(self)) if count <= len(self) else rng.integers(len(self), size=count)
-        chosen = chosen[:count]
+        chosen = rng.choice(len(self), count, replace=count > len(self))
         first, second = _homographies([self._sizes[i] for i in chosen], size, recipe, rng)
         to_photo = np.concatenate([first, second])
         other = np.concatenate([np.linalg.inv(second) @ first, np.linalg.inv(first) @ second])
@@ -129,23 +128,23 @@ class Photos:
         grid = torch.stack([x, y, torch.ones_like(x)]).view(3, -1)
         u, v, w = (maps @ grid).unbind(1)
         at = torch.stack([u / w, v / w], dim=-1).view(len(maps), 2 * size, 2 * size, 2)
-        views, inside = [], []
-        for k, (photo, homography) in enumerate(zip(chosen, to_photo, strict=True)):
+        extents = np.array([self._sizes[photo][::-1] for photo in chosen], np.float32)
+        extent = torch.from_numpy(extents).to(self.device)[:, None, None]
+        scaled = (at + 0.5) * (2 / extent) - 1
+        views = []
+        for photo, homography, place in zip(chosen, to_photo, scaled, strict=True):
             # Samples are half a pixel of the view apart: the size whose pixels are about as far.
             apart = 0.5 * _local_scale(homography, middle)
             levels = self._levels[photo]
             which = int(np.clip(round(np.log2(max(apart, 1e-3))), 0, len(levels) - 1))
             image = levels[which]
-            height, width = self._sizes[photo]
-            extent = torch.tensor([width, height], dtype=torch.float32, device=self.device)
-            scaled = (at[k] + 0.5) * (2 / extent) - 1
             sampled = grid_sample(
-                image[None, None].float(), scaled[None], padding_mode="border", align_corners=False
+                image[None, None].float(), place[None], padding_mode="border", align_corners=False
             )
             views.append(sampled[0, 0])
-            inside.append((scaled.abs() <= 1).all(dim=-1))
         stacked = avg_pool2d(torch.stack(views)[:, None], 2)[:, 0] / 255
-        seen = avg_pool2d(torch.stack(inside)[:, None].float(), 2)[:, 0] == 1
+        inside = (scaled.abs() <= 1).all(dim=-1)
+        seen = avg_pool2d(inside[:, None].float(), 2)[:, 0] == 1
         return stacked, seen
 
 

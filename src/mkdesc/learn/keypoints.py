@@ -29,7 +29,7 @@ from mkdesc.models import load_model
 if TYPE_CHECKING:
     from mkdesc.learn.keypoint_training import Figures, KeypointRecipe
 
-__all__ = ["KeypointReport", "LearnedKeypoints", "hold_out", "learn_keypoints"]
+__all__ = ["KeypointReport", "LearnedKeypoints", "hold_out", "learn_keypoints", "recipe_for"]
 
 #: Steps on a GPU and on a CPU, unless told otherwise.
 GPU_STEPS, CPU_STEPS = 3000, 300
@@ -124,7 +124,7 @@ def learn_keypoints(
     start
         Weights to begin with, a name or a file; None: random ones.
     recipe
-        How, in detail; None: what suits the device.
+        How, in detail (whether keypoints are upright, too); None: what suits the device.
     progress
         Told of the steps. A KeyboardInterrupt ends the teaching: the best so far is returned.
     """
@@ -139,7 +139,7 @@ def learn_keypoints(
 
     tell = nobody if progress is None else progress
     where = chosen_device(None if device == "auto" else device)
-    chosen = recipe or _recipe(training.KeypointRecipe(), where.type == "cpu", upright)
+    chosen = recipe or recipe_for(where.type == "cpu", upright)
     mkd = load_model(model).fit()
     first = training.fresh_weights(chosen, seed) if start is None else load_weights(start)
     images = _read(list_photos(photos), tell)
@@ -187,8 +187,11 @@ def hold_out(names: list[str], seed: int) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in kept], sorted(kept)
 
 
-def _recipe(recipe: KeypointRecipe, on_cpu: bool, upright: bool) -> KeypointRecipe:
+def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
     """What suits the device and the kind of keypoints."""
+    from mkdesc.learn.keypoint_training import KeypointRecipe
+
+    recipe = KeypointRecipe()
     rotation = recipe.views.rotation if upright else 180.0
     return replace(
         recipe,
@@ -219,9 +222,7 @@ def _read(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8]]:
     return images
 
 
-def _card(
-    report: KeypointReport, recipe: KeypointRecipe, **facts: Any
-) -> dict[str, Any]:
+def _card(report: KeypointReport, recipe: KeypointRecipe, **facts: Any) -> dict[str, Any]:
     """What the file says of itself, in plain values."""
     return {
         "kind": "upright" if recipe.rules.upright else "turned",

@@ -71,7 +71,7 @@ class Weights:
                 raise ValueError(f"convs.{i}.weight: expected (out, {before}, k, k), got {shape}")
             if shape[2] % 2 == 0 or shape[2] > LARGEST_KERNEL:
                 raise ValueError(
-                    f"convs.{i}.weight: expected an odd k, at most {LARGEST_KERNEL}, got {shape[2]}"
+                    f"convs.{i}.weight: expected an odd k up to {LARGEST_KERNEL}, got {shape[2]}"
                 )
             if not 1 <= shape[0] <= MOST_CHANNELS:
                 raise ValueError(
