@@ -44,8 +44,8 @@ class KeypointRecipe:
 
     Attributes
     ----------
-    channels, kernel
-        Of the network: outputs of all layers but the last, and the side of all kernels.
+    channels, kernels
+        Of the network: outputs of all layers but the last, and sides of the kernels of all.
     rules, views
         How points are drawn and judged, and how much views differ.
     pairs, size
@@ -57,7 +57,7 @@ class KeypointRecipe:
     """
 
     channels: tuple[int, ...] = (8, 8)
-    kernel: int = 5
+    kernels: tuple[int, ...] = (5, 5, 5)
     rules: Rules = field(default_factory=Rules)
     views: ViewRecipe = field(default_factory=ViewRecipe)
     pairs: int = 8
@@ -110,9 +110,9 @@ def fresh_weights(recipe: KeypointRecipe, seed: int) -> Weights:
     """
     rng = np.random.default_rng([seed, 7])
     layers, before = [], 1
-    for channels in (*recipe.channels, 1):
-        fan = before * recipe.kernel**2
-        shape = (channels, before, recipe.kernel, recipe.kernel)
+    for channels, side in zip((*recipe.channels, 1), recipe.kernels, strict=True):
+        fan = before * side**2
+        shape = (channels, before, side, side)
         bound = math.sqrt(6 / fan) if channels > 1 else 1 / math.sqrt(fan)
         weight = rng.uniform(-bound, bound, shape).astype(np.float32)
         layers.append(Convolution(weight, np.zeros(channels, np.float32)))

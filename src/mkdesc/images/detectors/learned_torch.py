@@ -6,19 +6,34 @@ Functions take batches (B, H, W) of images in [0, 1]; :mod:`.learned_reference` 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, conv2d, interpolate, pad
 
+from mkdesc.images.detectors.learned_reference import (
+    ANGLE_RADIUS,
+    ANGLE_SIGMA,
+    NORMALISED_RADIUS,
+    SOFTENING,
+    Maxima,
+    level_sizes,
+    no_maxima,
+)
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 
-__all__ = ["Scorer", "gaussian", "level_sizes", "mean_gradients", "pyramid", "strict_maxima"]
-
-#: Half the side of the square in which an image is normalised, and what is added to its deviation.
-NORMALISED_RADIUS, SOFTENING = 15, 0.02
-#: Sigma of the Gaussian in which gradients are averaged for a keypoint's angle, and its radius.
-ANGLE_SIGMA, ANGLE_RADIUS = 4.0, 12
+__all__ = [
+    "Scorer",
+    "angles",
+    "gaussian",
+    "maxima",
+    "mean_gradients",
+    "pyramid",
+    "strict_maxima",
+]
 
 
 class Scorer(nn.Module):
@@ -32,7 +47,7 @@ class Scorer(nn.Module):
             conv = nn.Conv2d(weight.shape[1], weight.shape[0], weight.shape[2])
             with torch.no_grad():
                 conv.weight.copy_(torch.from_numpy(weight.copy()))
-                conv.bias.copy_(torch.from_numpy(bias.copy()))  # type: ignore[union-attr]
+                conv.bias.copy_(torch.from_numpy(bias.copy()))
             self.convs.append(conv)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -46,8 +61,8 @@ class Scorer(nn.Module):
         """The weights as they are now."""
         return tuple(
             Convolution(
-                conv.weight.detach().cpu().numpy().copy(),  # type: ignore[union-attr,operator]
-                conv.bias.detach().cpu().numpy().copy(),  # type: ignore[union-attr,operator]
+                conv.weight.detach().cpu().numpy().copy(),
+                conv.bias.detach().cpu().numpy().copy(),
             )
             for conv in self.convs
         )
@@ -64,15 +79,6 @@ def normalised(images: Tensor) -> Tensor:
     centre = mean(images)
     deviation = (mean(images * images) - centre * centre).clamp_min(0).sqrt()
     return (images - centre) / (deviation + SOFTENING)
-
-
-def level_sizes(height: int, width: int, levels: int, least: int) -> list[tuple[int, int]]:
-    """Heights and widths of the levels of a pyramid by 1 / sqrt 2; none smaller than ``least``."""
-    sizes = [
-        (round(height * 2 ** (-level / 2)), round(width * 2 ** (-level / 2)))
-        for level in range(levels)
-    ]
-    return [size for size in sizes if min(size) >= least]
 
 
 def pyramid(images: Tensor, levels: int, least: int) -> list[Tensor]:
@@ -117,3 +123,50 @@ def strict_maxima(scores: Tensor) -> Tensor:
             if (dy, dx) != (2, 2):
                 largest &= scores > wide[:, dy : dy + height, dx : dx + width]
     return largest
+
+
+@lru_cache(maxsize=8)
+def _scorer(weights: Weights, device: str) -> Scorer:
+    return Scorer(weights).to(device).eval()
+
+
+@torch.inference_mode()
+def maxima(
+    gray: NDArray[np.uint8], weights: Weights, levels: int, device: str
+) -> tuple[list[Tensor], Maxima]:
+    """The levels (H, W) of an image, and all maxima on them."""
+    image = torch.tensor(gray, device=device).float()[None] / 255
+    scorer, m = _scorer(weights, device), weights.margin
+    images, found = pyramid(image, levels, 2 * m + 3), []
+    for level, smaller in enumerate(images):
+        score = scorer(smaller)
+        largest = strict_maxima(score)[0]
+        largest[[0, -1]] = False
+        largest[:, [0, -1]] = False
+        row, column = largest.nonzero().unbind(1)
+        wide = score[0].double()
+        middle = wide[row, column]
+        x = column + _vertex(wide[row, column - 1], middle, wide[row, column + 1])
+        y = row + _vertex(wide[row - 1, column], middle, wide[row + 1, column])
+        parts = (torch.full_like(row, level), column + m, row + m, x + m, y + m, middle.float())
+        found.append(parts)
+    if not found:
+        return [], no_maxima()
+    every = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
+    return [smaller[0] for smaller in images], Maxima(*every)
+
+
+def _vertex(before: Tensor, middle: Tensor, after: Tensor) -> Tensor:
+    return (after - before) / (2 * (2 * middle - before - after))
+
+
+@torch.inference_mode()
+def angles(images: list[Tensor], found: Maxima) -> NDArray[np.float64]:
+    """Angles (N,) of maxima, in degrees, clockwise as seen in the image."""
+    out = np.zeros(len(found.level))
+    for level, image in enumerate(images):
+        here = np.flatnonzero(found.level == level)
+        at = (torch.from_numpy(found.row[here]), torch.from_numpy(found.column[here]))
+        across, down = (g[0].cpu()[at].double().numpy() for g in mean_gradients(image[None]))
+        out[here] = np.degrees(np.arctan2(down, across)) % 360
+    return out

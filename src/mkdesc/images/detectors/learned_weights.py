@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 _SUFFIX = ".safetensors"
 _CARD = "mkdesc-keypoints"
 #: Files with more than this are no small detectors.
-MOST_LAYERS, MOST_CHANNELS, LARGEST_KERNEL = 16, 256, 15
+MOST_LAYERS, MOST_CHANNELS, LARGEST_KERNEL = 16, 256, 5
 _LONGEST_MESSAGE = 400
 
 
@@ -150,7 +150,7 @@ def save_weights(weights: Weights, path: str | os.PathLike[str]) -> None:
     """Write weights and their card to a safetensors file."""
     from safetensors.numpy import save
 
-    tensors = {}
+    tensors: dict[str, Floats] = {}
     for i, (weight, bias) in enumerate(weights.layers):
         tensors |= {f"convs.{i}.weight": weight, f"convs.{i}.bias": bias}
     card = json.dumps(weights.card, sort_keys=True, allow_nan=False)
