@@ -17,8 +17,8 @@ ROWS, CHANNELS = 5, 8
 
 
 @njit(nogil=True, error_model="numpy", fastmath=FAST, inline="never")
-def eight_channels(source, out, w):
-    """Add a row of pixels times five weights each to eight channels."""
+def eight_channels(source, out, n, w):
+    """Add ``n`` pixels of a row times five weights each to eight channels."""
     a0, a1, a2, a3, a4 = w[0, 0], w[0, 1], w[0, 2], w[0, 3], w[0, 4]
     b0, b1, b2, b3, b4 = w[1, 0], w[1, 1], w[1, 2], w[1, 3], w[1, 4]
     c0, c1, c2, c3, c4 = w[2, 0], w[2, 1], w[2, 2], w[2, 3], w[2, 4]
@@ -28,7 +28,7 @@ def eight_channels(source, out, w):
     g0, g1, g2, g3, g4 = w[6, 0], w[6, 1], w[6, 2], w[6, 3], w[6, 4]
     h0, h1, h2, h3, h4 = w[7, 0], w[7, 1], w[7, 2], w[7, 3], w[7, 4]
     a, b, c, d, e, f, g, h = out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7]
-    for x in range(len(a)):
+    for x in range(n):
         s, t, u, v, z = source[x], source[x + 1], source[x + 2], source[x + 3], source[x + 4]
         a[x] += a0 * s + a1 * t + a2 * u + a3 * v + a4 * z
         b[x] += b0 * s + b1 * t + b2 * u + b3 * v + b4 * z
@@ -61,11 +61,11 @@ def one_channel(rows, first, out, w):
 
 
 @njit(nogil=True, error_model="numpy")
-def rectified(rows):
+def rectified(rows, n):
     """Set what is negative to zero."""
     for i in range(len(rows)):
         row = rows[i]
-        for x in range(len(row)):
+        for x in range(n):
             row[x] = max(row[x], np.float32(0))
 
 
@@ -125,7 +125,7 @@ def score_rows(image, first, last, weights, biases, channels, radius, softening,
     for count in channels:
         most = max(most, (count + CHANNELS - 1) // CHANNELS * CHANNELS)
     ring = np.zeros((layers, most, ROWS, width), np.float32)
-    line = np.zeros((most, width), np.float32)
+    line = np.zeros((most // CHANNELS + 1, CHANNELS, width), np.float32)  # whole rows: vectors
     made = np.zeros(layers + 1, np.int64)
     sums, squares = np.zeros(width), np.zeros(width)
     for y in range(max(0, first - radius), min(first + radius, height)):
@@ -152,21 +152,21 @@ def score_rows(image, first, last, weights, biases, channels, radius, softening,
                 break
             count = channels[layer + 1]
             for block in range((count + CHANNELS - 1) // CHANNELS):
-                start = block * CHANNELS
-                part = line[start : start + CHANNELS, :inner]
+                part = line[block]
                 for o in range(CHANNELS):
-                    part[o, :] = biases[layer, start + o]
+                    part[o] = biases[layer, block * CHANNELS + o]
                 for c in range(channels[layer]):
                     for row in range(ROWS):
                         eight_channels(
                             ring[layer, c, (oldest + row) % ROWS],
                             part,
+                            inner,
                             weights[layer, block, c, row],
                         )
-                rectified(part)
+                rectified(part, inner)
             slot = made[layer + 1] % ROWS
             for o in range(count):
-                ring[layer + 1, o, slot, :inner] = line[o, :inner]
+                ring[layer + 1, o, slot] = line[o // CHANNELS, o % CHANNELS]
             made[layer + 1] += 1
 
 
