@@ -41,6 +41,26 @@ def eight_channels(source, out, n, w):
 
 
 @njit(nogil=True, error_model="numpy", fastmath=FAST, inline="never")
+def eight_channels_by_three(source, out, n, w):
+    """The same for weights of which the first and last are zero."""
+    a1, a2, a3, b1, b2, b3 = w[0, 1], w[0, 2], w[0, 3], w[1, 1], w[1, 2], w[1, 3]
+    c1, c2, c3, d1, d2, d3 = w[2, 1], w[2, 2], w[2, 3], w[3, 1], w[3, 2], w[3, 3]
+    e1, e2, e3, f1, f2, f3 = w[4, 1], w[4, 2], w[4, 3], w[5, 1], w[5, 2], w[5, 3]
+    g1, g2, g3, h1, h2, h3 = w[6, 1], w[6, 2], w[6, 3], w[7, 1], w[7, 2], w[7, 3]
+    a, b, c, d, e, f, g, h = out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7]
+    for x in range(n):
+        t, u, v = source[x + 1], source[x + 2], source[x + 3]
+        a[x] += a1 * t + a2 * u + a3 * v
+        b[x] += b1 * t + b2 * u + b3 * v
+        c[x] += c1 * t + c2 * u + c3 * v
+        d[x] += d1 * t + d2 * u + d3 * v
+        e[x] += e1 * t + e2 * u + e3 * v
+        f[x] += f1 * t + f2 * u + f3 * v
+        g[x] += g1 * t + g2 * u + g3 * v
+        h[x] += h1 * t + h2 * u + h3 * v
+
+
+@njit(nogil=True, error_model="numpy", fastmath=FAST, inline="never")
 def one_channel(rows, first, out, w):
     """Add five rows of pixels, from a ring, times five weights each to one channel."""
     p, q, r = rows[first], rows[(first + 1) % 5], rows[(first + 2) % 5]
@@ -70,8 +90,8 @@ def rectified(rows, n):
 
 
 @njit(nogil=True, error_model="numpy")
-def normalised_row(image, y, sums, squares, radius, softening, out):
-    """A row minus its mean and over its deviation; sums of columns around it are given."""
+def normalised_row(image, y, sums, squares, radius, softening, out, start):
+    """A row minus its mean and over its deviation, from ``start`` on in ``out``."""
     height, width = image.shape
     rows = min(y + radius, height - 1) - max(y - radius, 0) + 1
     total, square = 0.0, 0.0
@@ -89,7 +109,7 @@ def normalised_row(image, y, sums, squares, radius, softening, out):
         share = 1.0 / count
         mean = total * share
         deviation = np.sqrt(max(square * share - mean * mean, 0.0))
-        out[x] = (image[y, x] - mean) / (deviation + softening)
+        out[start + x] = (image[y, x] - mean) / (deviation + softening)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -101,7 +121,7 @@ def changed_sums(image, y, sign, sums, squares):
         squares[x] += sign * value * value
 
 
-def score_rows(image, first, last, weights, biases, channels, radius, softening, scores):
+def score_rows(image, first, last, weights, biases, channels, sides, radius, softening, scores):
     """Scores of rows ``first`` to ``last`` - 1 of a level.
 
     Parameters
@@ -109,17 +129,22 @@ def score_rows(image, first, last, weights, biases, channels, radius, softening,
     image : (H, W) float32
     first, last : int
         Rows of the scores.
-    weights : (L, C, C, 5, 5) float32
-        Of layers: out by eights, in, row, eight channels, column: (L, blocks, C, 5, 8, 5).
+    weights : (L, blocks, C, 5, 8, 5) float32
+        Of layers: by eight channels out, channels in, rows, the eight, columns. Kernels of less
+        than 5 x 5 px have zeros around them.
     biases : (L, C) float32
     channels : (L + 1,) int64
         How many channels there are between layers, 1 and 1 at the ends.
+    sides : (L,) int64
+        Of the kernels.
     radius, softening
         Of the normalisation.
-    scores : (H - 4 L, W - 4 L) float32
-        Written.
+    scores : (H - 2 m, W - 2 m) float32
+        Written; m is the margin of the kernels without those zeros.
     """
-    height, width = image.shape
+    height, columns = image.shape
+    extra = (4 * len(sides) - np.sum(sides - 1)) // 2  # pixels that only zeros look at
+    width = columns + 2 * extra
     layers = len(biases)
     most = 1
     for count in channels:
@@ -127,15 +152,18 @@ def score_rows(image, first, last, weights, biases, channels, radius, softening,
     ring = np.zeros((layers, most, ROWS, width), np.float32)
     line = np.zeros((most // CHANNELS + 1, CHANNELS, width), np.float32)  # whole rows: vectors
     made = np.zeros(layers + 1, np.int64)
-    sums, squares = np.zeros(width), np.zeros(width)
-    for y in range(max(0, first - radius), min(first + radius, height)):
+    sums, squares = np.zeros(columns), np.zeros(columns)
+    top = first - extra
+    for y in range(max(0, top - radius), min(top + radius, height)):
         changed_sums(image, y, 1.0, sums, squares)
-    for y in range(first, last + 4 * layers):
+    for y in range(top, last - extra + 4 * layers):
         if y + radius < height:
             changed_sums(image, y + radius, 1.0, sums, squares)
-        if y - radius - 1 >= 0 and y > first:
+        if y - radius - 1 >= 0 and y > top:
             changed_sums(image, y - radius - 1, -1.0, sums, squares)
-        normalised_row(image, y, sums, squares, radius, softening, ring[0, 0, (y - first) % ROWS])
+        if 0 <= y < height:
+            into = ring[0, 0, (y - top) % ROWS]
+            normalised_row(image, y, sums, squares, radius, softening, into, extra)
         made[0] += 1
         for layer in range(layers):
             if made[layer] < ROWS:
@@ -146,9 +174,7 @@ def score_rows(image, first, last, weights, biases, channels, radius, softening,
                 out = scores[made[layer] - ROWS + first]
                 out[:] = biases[layer, 0]
                 for c in range(channels[layer]):
-                    one_channel(
-                        ring[layer, c], oldest, out, weights[layer, 0, c, :, 0]
-                    )
+                    one_channel(ring[layer, c], oldest, out, weights[layer, 0, c, :, 0])
                 break
             count = channels[layer + 1]
             for block in range((count + CHANNELS - 1) // CHANNELS):
@@ -157,12 +183,14 @@ def score_rows(image, first, last, weights, biases, channels, radius, softening,
                     part[o] = biases[layer, block * CHANNELS + o]
                 for c in range(channels[layer]):
                     for row in range(ROWS):
-                        eight_channels(
+                        source, w = (
                             ring[layer, c, (oldest + row) % ROWS],
-                            part,
-                            inner,
                             weights[layer, block, c, row],
                         )
+                        if sides[layer] == ROWS:
+                            eight_channels(source, part, inner, w)
+                        elif 0 < row < ROWS - 1:
+                            eight_channels_by_three(source, part, inner, w)
                 rectified(part, inner)
             slot = made[layer + 1] % ROWS
             for o in range(count):

@@ -53,7 +53,17 @@ def compile_learned() -> Loops:
         return array_type(dtype, ndim, written=True)
 
     whole, real = types.int64, types.float64
-    score = (read(2), whole, whole, read(6), read(2), read(1, "int64"), whole, real, write(2))
+    score = (
+        read(2),
+        whole,
+        whole,
+        read(6),
+        read(2),
+        *[read(1, "int64")] * 2,
+        whole,
+        real,
+        write(2),
+    )
     places = (*[write(1, "int64")] * 2, *[write(1, "float64")] * 2)
     lines = (read(1, "int64"), read(2))
     return Loops(
@@ -72,6 +82,7 @@ class Arranged(NamedTuple):
     weights: Floats
     biases: Floats
     channels: NDArray[np.int64]
+    sides: NDArray[np.int64]
 
 
 @lru_cache(maxsize=8)
@@ -89,7 +100,8 @@ def arranged(network: Weights) -> Arranged:
         by_eight = whole.reshape(blocks, 8, into, 5, 5).transpose(0, 2, 3, 1, 4)
         weights[number, :, :into] = by_eight
         biases[number, :out] = bias
-    return Arranged(weights, biases, channels)
+    sides = np.array([weight.shape[2] for weight, _ in network.layers], np.int64)
+    return Arranged(weights, biases, channels, sides)
 
 
 @lru_cache(maxsize=64)
@@ -114,21 +126,17 @@ def maxima(
             return list(pool.map(lambda strip: work(*strip), strips))
 
         images = _pyramid(gray, sizes, loops, by_strips)
-        # Kernels of less than 5 x 5 px were made as large: their scores have a wider margin.
-        around = 2 * len(weights.layers)
-        extra = around - weights.margin
         found = []
         for level, image in enumerate(images):
-            wide = np.pad(image, extra, mode="edge") if extra else image
             scores = np.empty(
                 (image.shape[0] - 2 * weights.margin, image.shape[1] - 2 * weights.margin),
                 np.float32,
             )
 
-            def score(first: int, last: int, wide: Floats = wide, scores: Floats = scores) -> None:
-                loops.score(
-                    wide, first, last, *network, NORMALISED_RADIUS, SOFTENING, scores
-                )
+            def score(
+                first: int, last: int, image: Floats = image, scores: Floats = scores
+            ) -> None:
+                loops.score(image, first, last, *network, NORMALISED_RADIUS, SOFTENING, scores)
 
             def find(first: int, last: int, scores: Floats = scores) -> tuple[Any, ...]:
                 most = (last - first) * scores.shape[1] // 4 + 8
