@@ -64,7 +64,7 @@ def eight_channels_by_three(source, out, n, w):
 def one_channel(rows, first, out, w):
     """Add five rows of pixels, from a ring, times five weights each to one channel."""
     p, q, r = rows[first], rows[(first + 1) % 5], rows[(first + 2) % 5]
-    k, l = rows[(first + 3) % 5], rows[(first + 4) % 5]
+    k, o = rows[(first + 3) % 5], rows[(first + 4) % 5]
     a0, a1, a2, a3, a4 = w[0, 0], w[0, 1], w[0, 2], w[0, 3], w[0, 4]
     b0, b1, b2, b3, b4 = w[1, 0], w[1, 1], w[1, 2], w[1, 3], w[1, 4]
     c0, c1, c2, c3, c4 = w[2, 0], w[2, 1], w[2, 2], w[2, 3], w[2, 4]
@@ -76,7 +76,7 @@ def one_channel(rows, first, out, w):
             + (b0 * q[x] + b1 * q[x + 1] + b2 * q[x + 2] + b3 * q[x + 3] + b4 * q[x + 4])
             + (c0 * r[x] + c1 * r[x + 1] + c2 * r[x + 2] + c3 * r[x + 3] + c4 * r[x + 4])
             + (d0 * k[x] + d1 * k[x + 1] + d2 * k[x + 2] + d3 * k[x + 3] + d4 * k[x + 4])
-            + (e0 * l[x] + e1 * l[x + 1] + e2 * l[x + 2] + e3 * l[x + 3] + e4 * l[x + 4])
+            + (e0 * o[x] + e1 * o[x + 1] + e2 * o[x + 2] + e3 * o[x + 3] + e4 * o[x + 4])
         )
 
 
