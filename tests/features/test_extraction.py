@@ -216,7 +216,8 @@ def test_two_that_write_one_file_take_turns(photos, output):
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from mkdesc.features.extraction import extract_to\n"
         "from mkdesc.features.folder import Settings\n"
-        "extract_to(sys.argv[2:], sys.argv[1], Settings(max_keypoints=20, model='compact'))"
+        "settings = Settings(max_keypoints=20, model='compact')\n"
+        "extract_to(sys.argv[2:], sys.argv[1], settings=settings)"
     )
     lists = [[photos / "a.png", photos / "b.png"], [photos / f"{c}.png" for c in "cdega"]]
     writers = [

@@ -172,8 +172,8 @@ def tell(what, done, total):
         kill()
 if sys.argv[3] == "writing":
     mapping._write_model = kill
-reconstruct(sys.argv[1], sys.argv[2], Mapping(Settings(max_keypoints=600, sensitive=True)),
-            progress=tell)
+reconstruct(sys.argv[1], sys.argv[2], progress=tell,
+            how=Mapping(Settings(max_keypoints=600, sensitive=True)))
 """
 
 

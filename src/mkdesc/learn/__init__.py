@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model, learn_shards
     from mkdesc.learn.photos import Recipe
     from mkdesc.learn.report import Learned, Report
@@ -24,7 +25,9 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
+    "KeypointReport",
     "Learned",
+    "LearnedKeypoints",
     "Recipe",
     "Report",
     "Shard",
@@ -32,6 +35,7 @@ __all__ = [
     "TrainingBlock",
     "learn_colmap",
     "learn_hpatches",
+    "learn_keypoints",
     "learn_model",
     "learn_patches",
     "learn_photos",
@@ -43,6 +47,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "keypoints": "KeypointReport LearnedKeypoints learn_keypoints",
             "learner": "learn_model learn_shards",
             "photos": "Recipe",
             "report": "Learned Report",

@@ -15,7 +15,7 @@ from mkdesc.images.reading import opencv
 if TYPE_CHECKING:
     import cv2
 
-__all__ = ["Keypoints", "as_points"]
+__all__ = ["Keypoints", "as_points", "check_max_keypoints"]
 
 #: Sigma of the first image of SIFT's pyramid, and images per octave that keypoints are found in.
 SIFT_SIGMA, SIFT_LAYERS = 1.6, 3
@@ -74,14 +74,18 @@ class Keypoints:
 
         Equally strong ones by place, sigma and angle, so that the order is always the same.
         """
-        check_integer("max_keypoints", n, optional=True)
+        return self.take(self.strongest_first(n))
+
+    def strongest_first(self, n: int | None = None) -> NDArray[np.int64]:
+        """The numbers of :meth:`strongest`, in its order."""
+        check_max_keypoints(n)
         chosen = np.arange(len(self))
         if n is not None and n < len(self):  # sorting all of them takes long
             enough = np.partition(self.scores, -n)[-n]
             chosen = np.flatnonzero(self.scores >= enough)
         x, y, sigma, angle = self.points[chosen].T
         order = np.lexsort((angle, sigma, y, x, -self.scores[chosen]))
-        return self.take(chosen[order[:n]])
+        return chosen[order[:n]]
 
     def upright(self) -> Keypoints:
         """All with an angle of 0, one for each place and sigma; the strongest first."""
@@ -149,3 +153,8 @@ def as_points(points: ArrayLike) -> NDArray[np.float64]:
         i = int(bad.argmax())
         raise ValueError(f"points[{i}]: expected finite numbers and sigma > 0, got {array[i]}")
     return array
+
+
+def check_max_keypoints(number: object) -> None:
+    """Refuse what is no number of keypoints; None means all of them."""
+    check_integer("max_keypoints", number, optional=True)

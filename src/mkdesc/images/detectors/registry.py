@@ -9,8 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.check import check_integer
-from mkdesc.images.detectors.keypoints import Keypoints
+from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 
 __all__ = [
     "DEFAULT_DETECTOR",
@@ -23,6 +22,7 @@ __all__ = [
 
 #: Names and classes. OpenCV's: some builds lack akaze, kaze or brisk.
 DETECTORS = {
+    "learned": "mkdesc.images.detectors.learned:Learned",
     "sift": "mkdesc.images.detectors.opencv:Sift",
     "orb": "mkdesc.images.detectors.opencv:Orb",
     "akaze": "mkdesc.images.detectors.opencv:Akaze",
@@ -111,7 +111,7 @@ def make_detector(
         raise ValueError(
             f"detector: expected one of {', '.join(DETECTORS)} or an OpenCV detector, got {name!r}"
         )
-    check_integer("max_keypoints", max_keypoints, optional=True)
+    check_max_keypoints(max_keypoints)
     module, _, kind = DETECTORS[name].partition(":")
     made_by = getattr(import_module(module), kind)
     known = [field.name for field in fields(made_by)]
@@ -143,7 +143,7 @@ def as_detector(
     >>> as_detector("orb").side
     2.0
     """
-    check_integer("max_keypoints", max_keypoints, optional=True)
+    check_max_keypoints(max_keypoints)
     if isinstance(detector, str):
         return make_detector(
             detector,
