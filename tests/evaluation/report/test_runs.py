@@ -291,7 +291,7 @@ def test_table_4_with_a_model(shared, strips_root):
         ({"descriptors": ["mkd-raw+lw"]}, "split 'full' has no training sequences for mkd-raw"),
         ({"tasks": ["sorting"]}, "tasks: expected some of verification"),
         ({"table": 3}, "table: expected 2 or 4, got 3"),
-        ({"table": 2, "descriptors": ["mkd-raw"]}, "table, descriptors: expected one of them"),
+        ({"table": 2, "descriptors": ["mkd-raw"]}, "table and descriptors: expected one of them"),
         ({"table": 4}, "table 4: expected something to learn on"),
         ({"split": "z"}, "no split 'z'"),
     ],
