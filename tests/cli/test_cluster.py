@@ -4,7 +4,6 @@ import hashlib
 import os
 import signal
 import sqlite3
-import sys
 import threading
 from contextlib import closing
 
@@ -14,7 +13,6 @@ import pytest
 
 import mkdesc
 from mkdesc._support.cluster import connect
-from mkdesc.cli import main
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 pytest.importorskip("distributed")
@@ -69,18 +67,15 @@ def cluster(running):
 
 
 @pytest.fixture
-def call(data, monkeypatch, capsys):
+def call(data, run):
     """Run a command in the folder of the data, with ``out`` somewhere; its exit code and words."""
 
-    def run(command, out, *more):
-        monkeypatch.chdir(data)
-        words = [str(out / word[4:]) if word[:4] == "out/" else word for word in command.split()]
-        monkeypatch.setattr(sys, "argv", ["mkdesc", *words, *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), capsys.readouterr().err
+    def there(command, out, *more):
+        words = [out / word[4:] if word[:4] == "out/" else word for word in command.split()]
+        done = run(*words, *more, cwd=data)
+        return done.returncode, done.stderr
 
-    return run
+    return there
 
 
 def contents(folder):

@@ -140,6 +140,15 @@ def test_interrupted_it_is_the_best_until_then(rng):
     assert not tiny().fit(X, y).trained_.interrupted
 
 
+def test_training_that_makes_it_worse_changes_nothing(rng):
+    """Steps that are far too large: what it began with was the best, however many there are."""
+    X, y = noisy(rng)
+    few, many = (tiny(steps=steps, rate=30.0).fit(X, y) for steps in (20, 40))
+    for head in (few, many):
+        assert head.trained_.loss == head.trained_.first_loss
+    np.testing.assert_array_equal(few.head_.apply(X), many.head_.apply(X))
+
+
 def test_minutes_end_it_too(rng):
     X, y = opposites(rng)
     head = tiny(steps=None, minutes=0.005).fit(X, y)
