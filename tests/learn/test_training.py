@@ -5,7 +5,7 @@ import pytest
 
 from mkdesc import MKD, load_model
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn import TrainingBlock, learn_model, learn_photos
+from mkdesc.learn import TrainingBlock, learn_model, learn_photos, trained
 from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
 from mkdesc.learn.trained import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
@@ -140,10 +140,11 @@ def test_interrupted_it_is_the_best_until_then(rng):
     assert not tiny().fit(X, y).trained_.interrupted
 
 
-def test_training_that_makes_it_worse_changes_nothing(rng):
+def test_training_that_makes_it_worse_changes_nothing(rng, monkeypatch):
     """Steps that are far too large: what it began with was the best, however many there are."""
     X, y = noisy(rng)
-    few, many = (tiny(steps=steps, rate=30.0).fit(X, y) for steps in (20, 40))
+    monkeypatch.setitem(trained.KINDS, "mlp", 30.0)
+    few, many = (tiny(steps=steps).fit(X, y) for steps in (20, 40))
     for head in (few, many):
         assert head.trained_.loss == head.trained_.first_loss
     np.testing.assert_array_equal(few.head_.apply(X), many.head_.apply(X))

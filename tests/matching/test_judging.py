@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from mkdesc.features.pair import better
+from mkdesc.matching import two_views
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.coherence import coherence, in_front
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
@@ -80,6 +81,32 @@ def test_a_geometry_that_nothing_was_found_for_is_not_believed(rng):
     assert (found.name, found.places) == (UNVERIFIED, 0)
 
 
+def test_what_chance_explains_is_not_believed(rng):
+    """One in six within 20 pixels of its line, of 300 matches: chance does that, though not often.
+
+    One in four is another matter, and both move together.
+    """
+    options = OPTIONS._replace(geometry="fundamental", threshold=20.0)
+    sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    for agree, expected in ((50, UNVERIFIED), (75, VERIFIED)):
+        matches = turned(rng, agree, 300 - agree)
+        here = matches.a[:agree, :, 2]
+        matches.b[:agree] = frames(here + [30, 0])
+        exact = Verified(sideways, np.arange(300) < agree, "fundamental")
+        found = verdict(matches, options, exact)
+        assert found.name == expected
+        assert ("no more than by chance" in found.reason) == (expected == UNVERIFIED)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.1, VERIFIED), (0.6, UNVERIFIED)])
+def test_shuffled_matches_must_not_do_nearly_as_well(rng, monkeypatch, share, expected):
+    few = turned(rng, 36)
+    count = verdict(few).places
+    assert 20 < count < 50  # of more there is no doubt
+    monkeypatch.setattr(two_views, "_by_chance", lambda *_: round(share * count))
+    assert verdict(few).name == expected
+
+
 def test_few_places_are_not_believed_however_many_matches_they_have(rng):
     """What is many times at five places is five places, not two hundred and fifty."""
     few = turned(rng, 5)
@@ -105,6 +132,8 @@ def test_places_on_one_line_are_not_believed(rng):
     wide = along + np.column_stack([np.zeros(200), rng.uniform(-20, 20, 200)])
     wide = matched(frames(wide), frames(moved(TURN, wide), 8 * TURN[:2, :2]))
     assert coherence(wide, (SIZE, SIZE)).coherent > 100
+    for one, other in ((wide.a, line.b), (line.a, wide.b)):
+        assert coherence(matched(one, other), (SIZE, SIZE)).coherent == 0
 
 
 def test_matches_along_epipolar_lines_must_move_together(rng):
@@ -168,6 +197,18 @@ def test_structure_that_repeats_itself_is_ambiguous(rng):
     assert "repeated structure" in found.reason
 
 
+def test_what_moves_by_itself_elsewhere_is_no_rival(rng):
+    """Two things side by side, in both images; each goes its own way, and one is enough."""
+    left, right = turned(rng, 150, spread=(250, 480)), rng.uniform([400, 0], [640, 480], (100, 2))
+    right = matched(frames(right), frames(right + [0, 12]))
+    both = matched(np.concatenate([left.a, right.a]), np.concatenate([left.b, right.b]))
+    both.b[:150, :, 2] = both.a[:150, :, 2] - [0, 15]
+    both.b[:150, :, :2] = both.a[:150, :, :2]
+    found = verdict(both)
+    assert found.name == VERIFIED
+    assert found.places < 150
+
+
 def test_neighbours_that_look_alike_and_go_apart_are_repetitions(rng):
     """On an epipolar line each window goes to any other; they are as large and as upright."""
     sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -176,11 +217,15 @@ def test_neighbours_that_look_alike_and_go_apart_are_repetitions(rng):
     exact = Verified(sideways, np.ones(len(mixed.a), bool), "fundamental")
     options = OPTIONS._replace(geometry="fundamental")
     assert coherence(mixed, (SIZE, SIZE)).repeated > 0.8
-    assert verdict(mixed, options, exact).name == AMBIGUOUS
-    # Wrong matches that look as different as any are just wrong.
     angles = rng.uniform(0, 2 * np.pi, len(mixed.b))
     turns = [[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]]
-    mixed.b[:, :, :2] = 8 * np.moveaxis(np.array(turns), 2, 0)
+    turns = 8 * np.moveaxis(np.array(turns), 2, 0)
+    some = rng.random(len(turns)) < 0.2
+    mixed.b[some, :, :2] = turns[some]
+    assert 0.5 < coherence(mixed, (SIZE, SIZE)).repeated < 0.8
+    assert verdict(mixed, options, exact).name == AMBIGUOUS
+    # Wrong matches that look as different as any are just wrong.
+    mixed.b[:, :, :2] = turns
     assert coherence(mixed, (SIZE, SIZE)).repeated < 0.2
     assert verdict(mixed, options, exact).name == UNVERIFIED
 
@@ -203,7 +248,21 @@ def test_matches_behind_a_camera_are_not_in_front(rng):
     here = rng.uniform([0, 0], SIZE[::-1], (100, 2))
     there = [320, 240] + 1.3 * (here - [320, 240])
     there[:9] = [320, 240] - 0.7 * (here[:9] - [320, 240])  # on its line, beyond the epipole
-    assert in_front(ahead, here, there).tolist() == [False] * 9 + [True] * 91
+    expected = [False] * 9 + [True] * 91
+    assert in_front(ahead, here, there).tolist() == expected
+    assert in_front(-ahead, here, there).tolist() == expected
+
+
+def test_what_is_behind_a_camera_does_not_count(rng):
+    """Through the middle and turned by half a circle, it moves together as well as what is not."""
+    ahead = np.array([[0.0, -1, 240], [1, 0, -320], [-240, 320, 0]])
+    here = rng.uniform([0, 0], SIZE[::-1], (150, 2))
+    zoom = np.where(np.arange(150) < 50, -0.8, 0.8)[:, None]
+    there = [320, 240] + zoom * (here - [320, 240])
+    matches = matched(frames(here), frames(there, 8 * zoom[:, :, None] * np.eye(2)))
+    options = OPTIONS._replace(geometry="fundamental")
+    found = verdict(matches, options, Verified(ahead, np.ones(150, bool), "fundamental"))
+    assert 60 < found.places <= 100
 
 
 def result(name):
