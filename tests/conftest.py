@@ -89,7 +89,7 @@ def _heed_ctrl_c() -> None:
 
 @pytest.fixture
 def start() -> Callable[..., subprocess.Popen[Any]]:
-    """Starts Python with these arguments, for Ctrl-C: its shell may have told it to ignore that."""
+    """Starts Python with these arguments, for Ctrl-C: which whoever runs tests may ignore."""
 
     def popen(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
         return subprocess.Popen(

@@ -91,7 +91,7 @@ def test_what_chance_explains_is_not_believed(rng):
     for agree, expected in ((50, UNVERIFIED), (75, VERIFIED)):
         matches = turned(rng, agree, 300 - agree)
         here = matches.a[:agree, :, 2]
-        matches.b[:agree] = frames(here + [30, 0])
+        matches.b[:agree] = frames(here + np.array([30, 0]))
         exact = Verified(sideways, np.arange(300) < agree, "fundamental")
         found = verdict(matches, options, exact)
         assert found.name == expected
@@ -137,7 +137,7 @@ def test_places_on_one_line_are_not_believed(rng):
 
 
 def test_matches_along_epipolar_lines_must_move_together(rng):
-    """Wrong ones that happen to be on their lines agree, as many as one likes; yet no two alike."""
+    """Wrong ones that happen to be on their lines agree, as many as one likes; no two alike."""
     sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     here = rng.uniform([0, 0], SIZE[::-1], (300, 2))
     anywhere = np.column_stack([rng.uniform(0, SIZE[1], 300), here[:, 1]])
@@ -155,7 +155,7 @@ def test_support_is_the_share_of_neighbours_that_move_alike(rng):
     """In a field that moves together one stands still; its neighbours have one against them."""
     x, y = np.meshgrid(np.arange(40.0, 600, 40), np.arange(40.0, 440, 40))
     here = np.column_stack([x.ravel(), y.ravel()])
-    there = here + [30, 20]
+    there = here + np.array([30, 20])
     odd = len(here) // 2 + 7
     there[odd] = here[odd] - [200, 100]
     found = coherence(matched(frames(here), frames(there)), (SIZE, SIZE))
@@ -200,7 +200,7 @@ def test_structure_that_repeats_itself_is_ambiguous(rng):
 def test_what_moves_by_itself_elsewhere_is_no_rival(rng):
     """Two things side by side, in both images; each goes its own way, and one is enough."""
     left, right = turned(rng, 150, spread=(250, 480)), rng.uniform([400, 0], [640, 480], (100, 2))
-    right = matched(frames(right), frames(right + [0, 12]))
+    right = matched(frames(right), frames(right + np.array([0, 12])))
     both = matched(np.concatenate([left.a, right.a]), np.concatenate([left.b, right.b]))
     both.b[:150, :, 2] = both.a[:150, :, 2] - [0, 15]
     both.b[:150, :, :2] = both.a[:150, :, :2]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mkdesc.features.folder import ImageFeatures
+from mkdesc.sfm.guided import _guided
 
 pycolmap = pytest.importorskip("pycolmap")
-
-from mkdesc.sfm.guided import _guided
 
 
 def features(descriptors):
