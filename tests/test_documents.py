@@ -112,6 +112,7 @@ def skip_unless_installed(path: Path) -> None:
             pytest.importorskip(module)
 
 
+@pytest.mark.long
 @pages
 def test_code_runs_as_shown(path, place, run, capsys):
     skip_unless_installed(path)

@@ -16,6 +16,7 @@ from mkdesc._support.cluster import connect
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.long
 
 #: What is written, by its command.
 COMMANDS = {

@@ -8,6 +8,7 @@ import pytest
 from mkdesc.features.folder import ImageFeatures
 from mkdesc.sfm.guided import _guided
 
+pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module
 pycolmap = pytest.importorskip("pycolmap")
 
 

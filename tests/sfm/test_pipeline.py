@@ -22,6 +22,7 @@ from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
+pytestmark = pytest.mark.long
 
 HOW = Mapping(Settings(max_keypoints=1200, sensitive=True))
 
