@@ -233,6 +233,15 @@ def test_points_are_split_whole(rng):
     assert set(point_of[checking]) <= set(range(100))
 
 
+def test_points_that_are_seen_once_check_nothing():
+    """Nearly all are; what checks the training are two of the ten that are not."""
+    point_of = np.concatenate([np.repeat(np.arange(10), 2), np.arange(10, 400)])
+    _, checking = split_points(point_of, np.arange(len(point_of)), 0)
+    points, counts = np.unique(point_of[checking], return_counts=True)
+    assert counts.tolist() == [2, 2]
+    assert points.max() < 10
+
+
 def test_pairs_are_two_views_of_a_point(rng):
     point_of = np.repeat(np.arange(30), rng.integers(1, 5, 30))
     raw = np.stack([point_of, np.arange(len(point_of))], axis=1).astype(np.float32)
