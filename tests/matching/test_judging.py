@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from mkdesc.features.pair import better
+from mkdesc.features.wide import _suspected
 from mkdesc.matching import two_views
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.coherence import coherence, in_front
@@ -240,6 +241,15 @@ def test_shapes_can_speak_for_a_geometry_but_not_against_it(rng, shapes):
     share = disc_share(OPTIONS.threshold, SIZE, SIZE)
     places = false_alarms(40, 240, share, SAMPLES["homography"])
     assert found == pytest.approx(places) if shapes == "wrong" else found < places - 10
+
+
+def test_a_plane_is_suspected_long_before_it_is_believed(rng):
+    """Twelve matches of three hundred, all over the image: worth a closer look, no more."""
+    few = turned(rng, 12, 300)
+    found = _suspected(few, OPTIONS)
+    np.testing.assert_allclose(moved(found, few.a[:12, :, 2]), few.b[:12, :, 2], atol=4)
+    assert verdict(few).name != VERIFIED
+    assert _suspected(turned(rng, 0, 312), OPTIONS) is None
 
 
 def test_matches_behind_a_camera_are_not_in_front(rng):
