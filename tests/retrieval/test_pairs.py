@@ -90,6 +90,21 @@ def test_places_of_many_views_get_more_pairs(tmp_path, rng):
     assert all(degree[name] >= 3 for name in made)
 
 
+def test_a_place_of_many_views_gets_what_others_do_not_need(tmp_path, rng):
+    """Ten views of one thing and ten things of three: all the ten with each other, beyond k."""
+    words = rng.normal(size=(16, 64)).astype(np.float32)
+    sizes = [10] + [3] * 10
+    entries = []
+    for thing, size in enumerate(sizes):
+        base = rng.normal(size=(60, 64))
+        for view in range(size):
+            seen = base + 0.2 * rng.normal(size=base.shape)
+            entries.append((f"{thing:02d}-{view}", "", make_signature(seen, words)))
+    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    pairs = similar_pairs(signatures, 5)
+    assert {*combinations([f"00-{view}" for view in range(10)], 2)} <= {*pairs}
+
+
 @pytest.mark.parametrize("k", [2, 5, 8, 11])
 def test_as_many_pairs_as_were_asked_for(tmp_path, rng, k):
     """Sixteen images of which none looks like another: on average each is in k pairs."""
