@@ -24,7 +24,9 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily.)
 
 # What reads the code and runs none of it; several at a time, each with what it says in one piece.
 LINTERS := ruff-check ruff-format mypy pyright
