@@ -369,9 +369,11 @@ def test_damaged_reports_are_named(noise, tmp_path, text):
     assert (tmp_path / "out" / "report.json").read_text() == text
 
 
-def test_a_report_with_gaps_is_made_again():
+def test_a_report_of_another_version_or_with_gaps_is_made_again():
     whole = SfmReport(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
     assert SfmReport.from_dict(whole, {}) is not None
+    assert SfmReport.from_dict({**whole, "mkdesc": "0.0.9"}, {}) is None
+    assert SfmReport.from_dict(whole, {"pairs": 3}) is None
     whole.pop("points")
     assert SfmReport.from_dict(whole, {}) is None
 
