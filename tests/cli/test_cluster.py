@@ -4,7 +4,7 @@ import hashlib
 import os
 import signal
 import sqlite3
-import threading
+import time
 from contextlib import closing
 
 import cv2
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc._support.cluster import connect
+from mkdesc._support.cluster import Cluster, connect
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 pytest.importorskip("distributed")
@@ -64,6 +64,10 @@ def cluster(running):
     """One with two workers that have started."""
     running.client.cluster.scale(2)
     running.client.wait_for_workers(2)
+    while not all(
+        isinstance(pid, int) for pid in running.client.run(os.getpid, on_error="return").values()
+    ):
+        time.sleep(0.05)  # one of them is dead, which is not known yet
     return running
 
 
@@ -103,15 +107,23 @@ def kill_one(cluster):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_same_as_without_one_though_a_worker_dies(name, call, cluster, tmp_path):
+def test_the_same_as_without_one_though_a_worker_dies(name, call, cluster, tmp_path, monkeypatch):
     for place in ("alone", "there"):
         (tmp_path / place).mkdir()
     code, _ = call(COMMANDS[name], tmp_path / "alone")
-    killer = threading.Timer(0.3, kill_one, [cluster])
-    killer.start()
+    submit, killed = Cluster.submit, []
+
+    def submit_and_kill(self, work, piece):
+        future = submit(self, work, piece)
+        if not killed:  # the work has begun
+            kill_one(cluster)
+            killed.append(piece)
+        return future
+
+    monkeypatch.setattr(Cluster, "submit", submit_and_kill)
     address = cluster.address
     there, said = call(COMMANDS[name], tmp_path / "there", "--cluster", address)
-    killer.join()
+    assert killed
     assert there == code < 2, said
     assert contents(tmp_path / "there") == contents(tmp_path / "alone")
     assert f" at a time on {address}" in said
