@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learning import Learning, with_learning
 from mkdesc.cli.progress import console, resumable, told, warm_up
@@ -24,7 +25,8 @@ from mkdesc.models import read_card
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Learn the whitening of the descriptor, and write a model file.", no_args_is_help=True
+    help="Learn the whitening of the descriptor, or a detector, and write a file.",
+    no_args_is_help=True,
 )
 
 Output = Annotated[
@@ -241,3 +243,6 @@ def _colmap(
         how.mkd(patch_size),
         how,
     )
+
+
+app.command("keypoints")(learn_keypoints.command)
