@@ -58,17 +58,18 @@ def _disk(kornia: Any, state: dict[str, Any], weights: Path) -> Any:
 
 def _xfeat(kornia: Any, state: dict[str, Any], weights: Path) -> Any:
     module = kornia.feature.XFeat(1)
-    _loaded(module.net, state, weights)
+    _loaded(module.net, state, weights, "fine_matcher.")
     return module
 
 
-def _loaded(module: Any, state: dict[str, Any], weights: Path) -> Any:
+def _loaded(module: Any, state: dict[str, Any], weights: Path, unused: str = " ") -> Any:
+    """The module with its weights; those of the part that is not used may be missing."""
     try:
         missing, unknown = module.load_state_dict(state, strict=False)
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{weights}: not weights of this network ({reason})") from None
-    learned = {name for name, _ in module.named_parameters()}
+    learned = {name for name, _ in module.named_parameters() if not name.startswith(unused)}
     if unknown or learned & set(missing):
         raise ValueError(
             f"{weights}: not weights of this network; {len(learned & set(missing))} of "
