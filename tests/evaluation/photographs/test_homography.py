@@ -4,9 +4,10 @@ import json
 
 import cv2
 import h5py
-import mkdesc
 import numpy as np
 import pytest
+
+import mkdesc
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.judging import Options
 from mkdesc.evaluation.photographs.methods import get_method

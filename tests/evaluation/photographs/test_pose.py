@@ -4,6 +4,7 @@ import cv2
 import h5py
 import numpy as np
 import pytest
+
 from mkdesc.datasets.poses import Camera, read_pose_pairs
 from mkdesc.evaluation.photographs.judging import Options
 from mkdesc.evaluation.photographs.pose import run_pose

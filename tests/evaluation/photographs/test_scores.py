@@ -3,6 +3,7 @@
 import cv2
 import numpy as np
 import pytest
+
 from mkdesc.evaluation.photographs.homography_scores import (
     area_under_errors,
     distinct_positions,
@@ -101,7 +102,7 @@ def test_area_agrees_with_the_mean_of_what_is_left(limit):
 
 
 def scene(rotation, translation, count=300):
-    points = RNG.uniform(-2, 2, (count, 3)) + [0, 0, 6]
+    points = RNG.uniform((-2, -2, 4), (2, 2, 8), (count, 3))
     seen = points @ rotation.T + translation
     return points[:, :2] / points[:, 2:], seen[:, :2] / seen[:, 2:]
 
@@ -112,7 +113,9 @@ def test_pose_errors_are_degrees():
     rays = scene(rotation, translation)
     assert score_pose(rays, (500, 500), rotation, translation, 1.0).error < 0.01
     turned = cv2.Rodrigues(np.array([0.0, 0, np.radians(3)]))[0] @ rotation
-    assert score_pose(rays, (500, 500), turned, translation, 1.0).error == pytest.approx(3, abs=0.1)
+    assert score_pose(rays, (500, 500), turned, translation, 1.0).error == pytest.approx(
+        3, abs=0.1
+    )
     aside = cv2.Rodrigues(np.array([0.0, 0, np.radians(7)]))[0] @ translation
     error = score_pose(rays, (500, 500), rotation, aside, 1.0).error
     expected = np.degrees(

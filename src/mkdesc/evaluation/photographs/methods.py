@@ -88,7 +88,8 @@ def _ours(name: str) -> Method:
     given: dict[str, Any] = {}
     key: str
     value: str | bool
-    for part in name.split("+") if name != "mkdesc" else ():
+    parts = name.split("+")
+    for part in parts[1:] if parts[0] == "mkdesc" else parts:
         if part == "upright":
             key, value = "upright", True
         elif part in DETECTORS:
