@@ -15,6 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 
 try:
@@ -26,7 +27,6 @@ __all__ = [
     "Damaged",
     "atomic_folder",
     "atomic_path",
-    "check_target",
     "only_here",
     "own_folder",
     "read_json",
@@ -78,22 +78,6 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         if held is not None:
             os.close(held)
-
-
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that could not be written, before the work for it is done.
-
-    >>> check_target("nowhere/pairs.txt")
-    Traceback (most recent call last):
-    FileNotFoundError: nowhere/pairs.txt: the folder nowhere does not exist
-    """
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
 
 
 @contextmanager

@@ -27,9 +27,12 @@ from mkdesc._support.places import (
 )
 from mkdesc._support.workfolder import WorkFolder
 
-__all__ = ["FORMATS", "Output"]
+__all__ = ["FORMATS", "OWN_NPY", "Output"]
 
 Vectors = NDArray[np.float32]
+
+#: How a ``.npy`` file of descriptors begins.
+OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape': \(\d+, \d+\)"
 
 
 @dataclass(frozen=True)

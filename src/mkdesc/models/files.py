@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Affine, Head
@@ -22,7 +23,17 @@ from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
 from mkdesc.models.schema1 import card_of
 
-__all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
+__all__ = [
+    "OWN_MODEL",
+    "bundled_models",
+    "load_model",
+    "read_card",
+    "read_tensors",
+    "save_model",
+]
+
+#: What model files of this package have in them.
+OWN_MODEL = rb"\A.{8}\{.*\"mkdesc\""
 
 _SUFFIX = ".safetensors"
 
@@ -45,6 +56,8 @@ def save_model(
     mkd: MKD,
     path: str | os.PathLike[str],
     learned_from: dict[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Card:
     """Write a descriptor and its head to a safetensors file.
 
@@ -56,6 +69,8 @@ def save_model(
         Where to; should end in ``.safetensors``.
     learned_from
         Anything worth remembering of the learning, as plain values.
+    overwrite
+        Whether to replace a file that is no model of this package.
 
     Returns
     -------
@@ -64,6 +79,7 @@ def save_model(
     """
     from safetensors.numpy import save
 
+    check_target(path, own=OWN_MODEL, overwrite=overwrite)
     head = mkd.effective_head()
     if head is None:
         raise ValueError(f"mkd: expected one with a head or a fitted Whitening, got {mkd!r}")
