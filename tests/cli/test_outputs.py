@@ -106,7 +106,7 @@ CASES = {
             (".png", ".svg", ".pdf"),
         )
     ],
-    "figures": [Case("-o {out} --formats png", ("photos",))],
+    "figures": [],  # see below
 }
 #: Commands that write nothing.
 READERS = {"models show", "datasets check", "evaluate speed", "info"}
@@ -173,7 +173,11 @@ def data(made, tmp_path, monkeypatch):
 
 def contents(folder):
     return {
-        file.relative_to(folder): (file.read_bytes(), file.stat().st_ino)
+        file.relative_to(folder): (
+            file.stat().st_ino,
+            file.stat().st_size,
+            file.stat().st_mtime_ns,
+        )
         for file in sorted(folder.rglob("*"))
         if file.is_file() and not file.is_symlink()
     }
@@ -253,6 +257,24 @@ def test_folders_that_are_read_stay_as_they_are(data, name, case):
                 run(name, arguments)
                 assert not lost(before, data), arguments
         Path("link").unlink()
+
+
+def test_figures_are_not_drawn_over_other_files(data):
+    photograph = Path("figures/figure5-extended.png")
+    photograph.parent.mkdir()
+    shutil.copy("photos/a.png", photograph)
+    before = contents(data)
+    code, message = run("figures", ["-o", "figures", "--formats", "png"])
+    assert code == 2
+    assert str(photograph) in message
+    assert contents(data) == before
+    photograph.unlink()
+    photograph.symlink_to("../m.safetensors")
+    shutil.copy(files("mkdesc.visual.whitenings") / "polar-lw.safetensors", "m.safetensors")
+    whitening = ["--whitening", "m.safetensors", "--overwrite"]
+    code, message = run("figures", ["-o", "figures", "--formats", "png", *whitening])
+    assert code == 2
+    assert str(photograph) in message
 
 
 def test_devices_and_pipes_are_not_replaced(data):

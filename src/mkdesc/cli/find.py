@@ -70,7 +70,9 @@ def command(
         print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}
-        sheet = contact_sheet(query, found, files, part, max_pixels)
+        sheet = contact_sheet(
+            query, found, files, part, max_pixels, as_stored=opened.settings.as_stored
+        )
         with atomic_path(output) as partial:
             partial.write_bytes(encode_picture(output.suffix.lower(), sheet))
         print(f"written: {output}")
