@@ -72,8 +72,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.replace(target)
     except BaseException as error:
         _remove_file(partial)
-        if isinstance(error, OSError) and error.errno and error.filename is None:
-            error.filename = str(target)  # what has no room says not for what
+        if isinstance(error, OSError):
+            raise _named(error, target) from None
         raise
     finally:
         if held is not None:
@@ -105,8 +105,10 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.rmtree(partial)
         else:
             partial.rename(target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise _named(error, target) from None
         raise
     finally:
         if held is not None:
@@ -157,6 +159,20 @@ def only_here(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield folder
 
 
+def _named(error: OSError, target: Path) -> OSError:
+    """An error that says for what there is no room: numpy, h5py and Zarr do not say it."""
+    if error.filename is None and error.errno:
+        error.filename = str(target)
+    elif type(error) is OSError and error.errno is None and str(target) not in str(error):
+        return _no_room(target, error)
+    return error
+
+
+def _no_room(path: str | os.PathLike[str], error: Exception) -> OSError:
+    reason = shorten(" ".join(str(error).split()), 200)
+    return OSError(f"{path}: cannot be written, is there room on the disk? ({reason})")
+
+
 @contextmanager
 def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -> Iterator[None]:
     """Turn the errors that other libraries have for a disk that is full into an OSError.
@@ -171,10 +187,7 @@ def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -
     try:
         yield
     except errors as error:
-        reason = shorten(" ".join(str(error).split()), 200)
-        raise OSError(
-            f"{path}: cannot be written, is there room on the disk? ({reason})"
-        ) from None
+        raise _no_room(path, error) from None
 
 
 def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:

@@ -168,9 +168,7 @@ class Index:
         """
         check_count("k", k)
         if isinstance(query, (str, os.PathLike)):
-            image: Any = read_gray(
-                Path(query), max_pixels, as_stored=self.settings.as_stored
-            )
+            image: Any = read_gray(Path(query), max_pixels, as_stored=self.settings.as_stored)
         else:
             image = np.asarray(query)
         mask = None if box is None else _mask(image.shape, box)
