@@ -8,7 +8,7 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.head import L2, Affine, Head
 from mkdesc.learn.learner import learn_model
 from mkdesc.learn.rows import TrainingBlock
-from mkdesc.models import save_model
+from mkdesc.models import load_model, save_model
 
 
 @pytest.mark.parametrize("labels", [[0] * 50, [0, 0], [0, 1], [0, 1, 2], [0, 0, 0, 0]])
@@ -21,6 +21,7 @@ def test_too_few_points_are_refused(tmp_path, labels):
     assert [file.name for file in tmp_path.iterdir()] == ["train.npz"]
 
 
+@pytest.mark.filterwarnings("ignore:dims", "ignore:the covariance")
 @pytest.mark.parametrize("labels", [[0, 0, 1], [0, 0, 1, 1], [0, 1, 1, 1]])
 @pytest.mark.parametrize("method", ["gda", "lw", "pca", "pcawt", "pcaws"])
 def test_whatever_is_written_makes_unit_vectors(tmp_path, labels, method):
@@ -33,8 +34,6 @@ def test_whatever_is_written_makes_unit_vectors(tmp_path, labels, method):
     except ValueError:
         assert not model.exists()
         return
-    from mkdesc import load_model
-
     others = np.random.default_rng(1).integers(0, 256, (9, 16, 16), np.uint8)
     lengths = np.linalg.norm(load_model(model).transform(others), axis=1)
     np.testing.assert_allclose(lengths, 1, atol=1e-3)
@@ -43,13 +42,11 @@ def test_whatever_is_written_makes_unit_vectors(tmp_path, labels, method):
 def test_heads_that_make_no_unit_vectors_are_not_written(tmp_path):
     mkd = MKD("cartesian", 16)
     dims = mkd.transform(np.zeros((1, 16, 16), np.uint8)).shape[1]
-    zeros, ones = np.zeros((8, dims), np.float32), np.eye(8, dims, dtype=np.float32)
-    for head in (
-        Head([Affine(zeros, np.zeros(8, np.float32)), L2()]),
-        Head([Affine(5 * ones, np.zeros(8, np.float32))]),
+    head = Head((Affine(np.zeros((dims, 8), np.float32)), L2()))
+    with pytest.raises(
+        ValueError, match="mkd: its head makes descriptors of length 0, expected 1"
     ):
-        with pytest.raises(ValueError, match="mkd: its head makes descriptors of length"):
-            save_model(MKD("cartesian", 16, head=head), tmp_path / "m.safetensors")
+        save_model(MKD("cartesian", 16, head=head), tmp_path / "m.safetensors")
     assert not list(tmp_path.iterdir())
 
 
