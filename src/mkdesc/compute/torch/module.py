@@ -108,7 +108,7 @@ class Descriptor(nn.Module):
             return self._describe(patches)
         return self._in_chunks(patches)
 
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _uncompiled(self, patches: Tensor) -> Tensor:
         """As without :func:`torch.compile`, which takes very long over these operations on CUDA.
 
