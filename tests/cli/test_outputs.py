@@ -87,6 +87,15 @@ CASES = {
             ("colmap", ("sparse", "photos/a.png", "sparse/images.txt"), "photos"),
         )
     },
+    "learn keypoints": [
+        Case(
+            "photos -o {out} --model m.safetensors --start w.safetensors",
+            ("photos/a.png", "m.safetensors", "w.safetensors"),
+            (".safetensors",),
+        )
+    ],
+    "evaluate homography": [Case("sequences -m mkd -o {out}", ("sequences", "sequences/graf"))],
+    "evaluate pose": [Case("poses -o {out}", ("poses", "poses/images"))],
     "evaluate phototourism": [Case("subsets -d mkd-raw -o {out}", ("subsets", "subsets/castle"))],
     "evaluate hpatches": [
         Case("strips -d mkd-raw --tasks matching -o {out}", ("strips", "strips/graf"))
@@ -156,6 +165,9 @@ def made(tmp_path_factory):
         Path("patches.zarr.mkdesc.json").unlink()
         Path("pairs.txt").write_text("a.png b.png\n")
         Path("splits.json").write_text('{"a": {"name": "a", "test": ["wall"], "train": ["graf"]}}')
+        shutil.copy("m.safetensors", "w.safetensors")
+        shutil.copytree("graf", "sequences/graf")
+        shutil.copytree("photos", "poses/images")
         Path("sparse").mkdir()
         for file in ("cameras.txt", "images.txt", "points3D.txt"):
             Path("sparse", file).write_text("# nothing\n")

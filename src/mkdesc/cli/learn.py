@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc._support.targets import check_target
+from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learning import Learning, with_learning
 from mkdesc.cli.progress import console, resumable, told, warm_up
@@ -26,7 +27,8 @@ from mkdesc.models.files import OWN_MODEL
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Learn the whitening of the descriptor, and write a model file.", no_args_is_help=True
+    help="Learn the whitening of the descriptor, or a detector, and write a file.",
+    no_args_is_help=True,
 )
 
 Output = Annotated[
@@ -255,3 +257,6 @@ def _colmap(
         how,
         (model, images),
     )
+
+
+app.command("keypoints")(learn_keypoints.command)
