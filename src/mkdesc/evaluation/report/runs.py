@@ -21,12 +21,21 @@ from typing import Any, Protocol, TypeVar
 
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.installed import versions
+from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import WorkFolder, content_part
-from mkdesc.evaluation.report.plots import Plot, draw_plots
+from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
-__all__ = ["Results", "files_in", "open_run", "read_run", "save_results", "with_earlier"]
+__all__ = [
+    "Results",
+    "check_results",
+    "files_in",
+    "open_run",
+    "read_run",
+    "save_results",
+    "with_earlier",
+]
 
 
 class _HasName(Protocol):
@@ -142,6 +151,30 @@ def with_earlier(
                 "another folder"
             ) from None
     return [*(earlier | asked).values()]
+
+
+def check_results(
+    folder: str | Path, results: Results, reads: Sequence[str | Path], overwrite: bool = False
+) -> None:
+    """Refuse a folder in which :func:`save_results` would write over anything but results.
+
+    Parameters
+    ----------
+    folder, results
+        As for :func:`save_results`.
+    reads
+        Folders of the runs that they are made of.
+    overwrite
+        As for :func:`mkdesc._support.targets.check_target`.
+    """
+    for read in reads:
+        if is_same(folder, read):
+            raise ValueError(f"{folder}: is one of the runs ({read}); choose another folder")
+    if not Path(folder).is_dir():
+        return
+    own = {"results.json": rb"\A\{\s*\"benchmark\"", "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|"}
+    for name, kind in (own | {f"{plot.name}.png": OWN_PLOT for plot in results.plots}).items():
+        check_target(Path(folder, name), reads, kind, overwrite)
 
 
 def save_results(folder: str | Path, results: Results) -> list[str]:
