@@ -74,7 +74,13 @@ def commands(data: Path) -> dict[str, Command]:
         parts = None if workers is None else out / "parts"
         recipe = Recipe(keypoints_per_photo=400)
         learned = learn_photos(
-            photos, None, whitening=Whitening("gda", ridge=1e-3), progress=None, recipe=recipe, workers=workers, parts=parts
+            photos,
+            None,
+            whitening=Whitening("gda", ridge=1e-3),
+            progress=None,
+            recipe=recipe,
+            workers=workers,
+            parts=parts,
         )
         # Sums in another order differ in their last digits: what counts is the model to 1e-6.
         linear = learned.mkd.effective_head().linear()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.models.card import Card
     from mkdesc.models.describing import describe
     from mkdesc.models.files import bundled_models, load_model, read_card, save_model
-    from mkdesc.models.opening import ModelChoice, open_model, parse_model
+    from mkdesc.models.opening import ModelChoice, model_file, open_model, parse_model
 
 __all__ = [
     "Card",
@@ -21,6 +21,7 @@ __all__ = [
     "bundled_models",
     "describe",
     "load_model",
+    "model_file",
     "open_model",
     "parse_model",
     "read_card",
@@ -34,6 +35,6 @@ if not TYPE_CHECKING:
             "card": "Card",
             "describing": "describe",
             "files": "bundled_models load_model read_card save_model",
-            "opening": "ModelChoice open_model parse_model",
+            "opening": "ModelChoice model_file open_model parse_model",
         },
     )

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_folder, read_text
+from mkdesc._support.targets import check_replaced
 from mkdesc._support.text import shorten
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
@@ -220,6 +221,7 @@ def make_sequence(
     target = root / (folder.resolve().name if name is None else name)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists already")
+    check_replaced(target, folder, "sequence.json")
     check_integer("max_patches", max_patches, optional=True)
     finder = make_detector(detector, n_threads=n_threads)
     images, homographies = read_sequence(folder)

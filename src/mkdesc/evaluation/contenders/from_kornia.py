@@ -13,7 +13,14 @@ from mkdesc._support.files import read_safetensors
 from mkdesc._support.text import shorten
 from mkdesc.kernels.patches import resize_patches
 
-__all__ = ["MODULES", "NETWORKS", "describe_with_kornia", "weights_file"]
+__all__ = [
+    "MODULES",
+    "NETWORKS",
+    "describe_with_kornia",
+    "load_state",
+    "torch_and_kornia",
+    "weights_file",
+]
 
 #: Side of the patches that each of kornia's descriptors is given, and the name under which torch
 #: keeps its weights, if it has any.
@@ -30,7 +37,8 @@ _WITH_WEIGHTS = {"kornia-hardnet": "HardNet", "kornia-sosnet": "SOSNet", **NETWO
 BLOCK = 256
 
 
-def _torch(name: str) -> tuple[Any, Any]:
+def torch_and_kornia(name: str) -> tuple[Any, Any]:
+    """Both modules, or an ImportError that says what needs them."""
     try:
         import kornia
         import torch
@@ -48,7 +56,7 @@ def weights_file(name: str, given: str | None) -> Path | None:
     _, cached = MODULES[name]
     if cached is None:
         return None
-    torch, _ = _torch(name)
+    torch, _ = torch_and_kornia(name)
     file = Path(torch.hub.get_dir()) / "checkpoints" / cached
     if not file.is_file():
         raise ValueError(
@@ -73,7 +81,7 @@ def describe_with_kornia(
     whitening
         For ``kornia-mkd``: training set and method.
     """
-    torch, kornia = _torch(name)
+    torch, kornia = torch_and_kornia(name)
     size, scale = (32, 255) if name in NETWORKS else (MODULES[name][0], 1)
     if name == "kornia-sift":
         module = kornia.feature.SIFTDescriptor(size, rootsift=False)
@@ -81,7 +89,7 @@ def describe_with_kornia(
         module = _mkd(torch, kornia, size, weights, whitening)
     else:
         module = getattr(kornia.feature, _WITH_WEIGHTS[name])(pretrained=False)
-        state = _state(torch, weights)
+        state = load_state(torch, weights)
         try:
             module.load_state_dict(state.get("state_dict", state))
         except RuntimeError as error:
@@ -102,7 +110,8 @@ def describe_with_kornia(
     return describe
 
 
-def _state(torch: Any, weights: Path | None) -> dict[str, Any]:
+def load_state(torch: Any, weights: Path | None) -> dict[str, Any]:
+    """Weights by name, of a safetensors file or what torch loads as weights only."""
     if weights is None:
         raise ValueError("weights: expected a file, got None")
     if weights.suffix == ".safetensors":
@@ -125,7 +134,7 @@ def _mkd(
     if whitening is None:
         raise ValueError("kornia-mkd: expected kornia-mkd:FILE:SET:METHOD")
     subset, method = whitening
-    state = _state(torch, weights)
+    state = load_state(torch, weights)
     key = "lw" if method == "lw" else "pca"
     parts = ("mean", "eigvecs", "eigvals")
     if any(f"{subset}.{key}.{part}" not in state for part in parts):
