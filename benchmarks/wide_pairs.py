@@ -10,7 +10,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mkdesc.images.reading import read_gray
+from mkdesc.images import read_gray
 
 #: Tilts of the two views of a slanted pair.
 TILTS = ((1, 4), (1, 8), (2, 4), (2, 6), (3, 5), (4, 4), (3, 7), (5, 5))

@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ET
 import cv2
 import numpy as np
 import pytest
-from mkdesc.features.agreement import Request
 
 import mkdesc
 from mkdesc.features.wide import match_wide

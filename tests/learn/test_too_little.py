@@ -43,9 +43,7 @@ def test_heads_that_make_no_unit_vectors_are_not_written(tmp_path):
     mkd = MKD("cartesian", 16)
     dims = mkd.transform(np.zeros((1, 16, 16), np.uint8)).shape[1]
     head = Head((Affine(np.zeros((dims, 8), np.float32)), L2()))
-    with pytest.raises(
-        ValueError, match="makes descriptors of length 0, expected 1"
-    ):
+    with pytest.raises(ValueError, match="makes descriptors of length 0, expected 1"):
         save_model(MKD("cartesian", 16, head=head), tmp_path / "m.safetensors")
     assert not list(tmp_path.iterdir())
 

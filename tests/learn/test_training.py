@@ -174,9 +174,9 @@ def test_going_on_from_a_head(rng):
     [
         ({"kind": "cnn"}, "kind: expected one of mlp, linear, got 'cnn'"),
         ({"hidden": 0}, "hidden: expected an integer >= 1, got 0"),
-        ({"rank": 0}, "rank: expected an integer >= 1, got 0"),
-        ({"steps": 0}, "steps: expected an integer >= 1, got 0"),
-        ({"batch": 1}, "batch: expected an integer >= 2, got 1"),
+        ({"rank": 0}, "rank: expected an integer >= 1 or None, got 0"),
+        ({"steps": 0}, "steps: expected an integer >= 1 or None, got 0"),
+        ({"batch": 1}, "batch: expected an integer >= 2 or None, got 1"),
         ({"minutes": -1}, "minutes: expected a number > 0 or None, got -1"),
         ({"loss": "l1"}, "loss: expected one of softmax, hardest, got 'l1'"),
         ({"device": "abacus"}, "device: expected cpu, cuda, cuda:1, ..., got 'abacus'"),
@@ -346,7 +346,7 @@ def test_learning_from_photographs_is_reproducible(photos):
     for threads in (1, 2):
         mkd.set_params(n_threads=threads)
         trained = tiny(whitening=None, batch=32)
-        learned = learn_photos(photos, mkd, whitening, recipe=recipe, trained=trained)
+        learned = learn_photos(photos, mkd, whitening=whitening, recipe=recipe, trained=trained)
         models.append(learned.mkd.head)
     raw = np.random.default_rng(0).normal(size=(5, models[0].dims_in))
     np.testing.assert_array_equal(models[0].apply(raw), models[1].apply(raw))

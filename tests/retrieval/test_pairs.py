@@ -19,7 +19,7 @@ from mkdesc.retrieval.pairs import (
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.shards import write_shards
 from mkdesc.retrieval.signature import make_signature
-from mkdesc.retrieval.similar import connected, retrieved_pairs, similar_pairs
+from mkdesc.retrieval.similar import groups_of, retrieved_pairs, similar_pairs
 
 
 def read_again(pairs):
@@ -69,7 +69,7 @@ def test_views_of_a_place_are_paired_and_places_connected(places, tmp_path):
     pairs = similar_pairs(signatures, k=2)
     assert within <= {*pairs}
     assert len(pairs) == 9 + 2  # as many as asked for, and three places are connected by two
-    assert set(connected(names, pairs).values()) == {0}
+    assert groups_of(names, pairs) == [sorted(names)]
     assert retrieved_pairs(tmp_path / "index/features", sorted(names), k=2) == pairs
     assert len(similar_pairs(signatures)) == 9 * 8 // 2
 
@@ -117,7 +117,7 @@ def test_as_many_pairs_as_were_asked_for(tmp_path, rng, k):
     assert len({*pairs}) == len(pairs)
     few = k == 2  # then groups may have to be joined
     assert 16 * k // 2 <= len(pairs) <= 16 * k // 2 + (8 if few else 0)
-    assert set(connected(signatures.names, pairs).values()) == {0}
+    assert groups_of(signatures.names, pairs) == [sorted(signatures.names)]
 
 
 def test_pairs_are_written_as_they_are_read(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_not_both
 from mkdesc._support.files import only_here
 from mkdesc._support.places import as_place, is_address
 from mkdesc._support.progress import Progress, nobody
@@ -71,13 +72,13 @@ class How:
 def describe_file(
     source: str | Path,
     output: str | Path,
+    *,
     model: str | None = None,
     raw: str | None = None,
     resize: bool = False,
     device: str | None = None,
     workers: Workers = None,
     progress: Progress | None = None,
-    *,
     overwrite: bool = False,
 ) -> tuple[int, int]:
     """Describe the patches of a file; interrupted, the same call goes on.
@@ -85,7 +86,7 @@ def describe_file(
     Parameters
     ----------
     source
-        Patches, as :func:`mkdesc.datasets.patch_files.open_patches` takes them.
+        Patches, as :func:`mkdesc.datasets.open_patches` takes them.
     output
         ``.npy``; ``.zarr``, an array; or ``.parquet``, a folder of files with a column
         ``descriptor``. The latter two may be addresses that fsspec knows.
@@ -121,8 +122,7 @@ def describe_file(
     >>> np.load(folder / "descriptors.npy").shape
     (5, 128)
     """
-    if raw is not None and model is not None:
-        raise ValueError("raw and model: expected one of them, got both")
+    check_not_both(raw=raw, model=model)
     place = _checked_place(output)
     patches = open_patches(source)
     if Path(place).suffix == ".npy":

@@ -65,6 +65,14 @@ def command(
     alone = checked_threads(threads) if where is None else 1
     with resumable(), workers_at(cluster, alone) as workers, told("patches") as tell:
         count, width = describe_file(
-            source, output, model, raw, resize, where, workers, tell, overwrite=overwrite
+            source,
+            output,
+            model=model,
+            raw=raw,
+            resize=resize,
+            device=where,
+            workers=workers,
+            progress=tell,
+            overwrite=overwrite,
         )
     console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

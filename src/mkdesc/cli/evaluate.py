@@ -208,12 +208,12 @@ def _phototourism(
         results = run_phototourism(
             root,
             split_list(descriptors),
-            split_list(subsets),
-            protocol,
-            public_code,
-            output,
-            tell,
-            workers,
+            subsets=split_list(subsets),
+            protocol=protocol,
+            public_code=public_code,
+            output=output,
+            progress=tell,
+            workers=workers,
         )
     _report(results, output)
 
@@ -255,16 +255,16 @@ def _hpatches(
         results = run_hpatches(
             root,
             split_list(descriptors),
-            split,
-            splits,
-            split_list(tasks) or TASKS,
-            tasks_dir,
-            seed,
-            table,
-            train_on,
-            output,
-            tell,
-            workers,
+            split=split,
+            splits=splits,
+            tasks=split_list(tasks) or TASKS,
+            tasks_dir=tasks_dir,
+            seed=seed,
+            table=table,
+            train_on=train_on,
+            output=output,
+            progress=tell,
+            workers=workers,
         )
     _report(results, output)
 

@@ -48,9 +48,9 @@ def _learn(
 ) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report.
 
-    ``run`` is called with a descriptor, a whitening, a callback for the progress, and by name with
-    how to train further and, on a cluster, with who works and where. ``reads`` is never written
-    over.
+    ``run`` is called by name with a descriptor, a whitening, a callback for the progress,
+    how to train further and, on a cluster, with who works and where. ``reads`` is never
+    written over.
     """
     if output.suffix != ".safetensors":
         raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
@@ -61,12 +61,13 @@ def _learn(
     if how.cluster is None:
         warm_up(mkd)
         with told(unit, "learning") as tell:
-            learned = run(mkd, whitening, tell, trained=trained)
+            learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
         learned.save(output, overwrite=how.overwrite)
     else:
         parts = output.with_name(f"{output.name}.parts")
         with resumable(), workers_at(how.cluster) as workers, told(unit, "learning") as tell:
-            learned = run(mkd, whitening, tell, trained=trained, workers=workers, parts=parts)
+            given = {"trained": trained, "workers": workers, "parts": parts}
+            learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
             learned.save(output, overwrite=how.overwrite)
             shutil.rmtree(parts)
     for line in learned.report.lines():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
@@ -106,8 +107,7 @@ def cut_patches(
            [63, 64, 65, 66],
            [73, 74, 75, 76]], dtype=uint8)
     """
-    if not isinstance(patch_size, (int, np.integer)) or patch_size < 1:
-        raise ValueError(f"patch_size: expected an integer >= 1, got {patch_size!r}")
+    check_integer("patch_size", patch_size)
     threads = checked_threads(n_threads)
     check_interpolation(interpolation)
     gray = as_gray(image, rgb)

@@ -128,6 +128,7 @@ def learn_model(
 def learn_shards(
     shards: Sequence[Shard],
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     expected: int = 0,
     workers: Workers = None,

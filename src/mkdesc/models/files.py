@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,6 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models.card import Card, read_json
 from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
-from mkdesc.models.schema1 import card_of
 
 __all__ = [
     "OWN_MODEL",
@@ -49,9 +50,13 @@ def bundled_models() -> list[str]:
     >>> "default" in bundled_models()
     True
     """
-    folder = files("mkdesc.models")
-    names = (item.name for item in folder.iterdir())
-    return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+    return list(_bundled_names())
+
+
+@cache
+def _bundled_names() -> tuple[str, ...]:
+    names = (item.name for item in files("mkdesc.models").iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 def save_model(
@@ -66,7 +71,7 @@ def save_model(
     Parameters
     ----------
     mkd
-        A descriptor with a head, or with a fitted :class:`~mkdesc.heads.whitening.Whitening`.
+        A descriptor with a head, or with a fitted :class:`~mkdesc.Whitening`.
     path
         Where to; should end in ``.safetensors``.
     learned_from
@@ -143,6 +148,10 @@ def load_model(
     >>> mkd.patch_size, mkd.transform(np.zeros((2, 64, 64), np.uint8)).shape
     (64, (2, 128))
     """
+    if set is None and method is None and model in _bundled_names():
+        mkd = copy.copy(_bundled(os.fspath(model))[1])  # a caller may change its parameters
+        mkd.whitening = copy.copy(mkd.whitening)
+        return mkd
     path, tensors, metadata = _read(model)
     with _naming(path):
         if "mkdesc" in metadata:
@@ -158,6 +167,8 @@ def read_card(model: str | os.PathLike[str]) -> Card:
     >>> read_card("default").dims
     128
     """
+    if model in _bundled_names():
+        return copy.deepcopy(_bundled(os.fspath(model))[0])
     path, tensors, metadata = _read(model)
     if "mkdesc" not in metadata:
         raise ValueError(f"{path}: not a model of mkdesc (it has no card)")
@@ -184,27 +195,32 @@ def _naming(path: str) -> Iterator[None]:
         raise ValueError(f"{path}: {shorten(str(error), _LONGEST_MESSAGE)}") from None
 
 
+@cache
+def _bundled(name: str) -> tuple[Card, MKD]:
+    """A bundled model, read and checked once; its numbers are read-only."""
+    _, tensors, metadata = _read(name)
+    return _checked(tensors, metadata["mkdesc"])
+
+
 def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
     if not isinstance(model, (str, os.PathLike)):
         raise ValueError(f"model: expected a name or a path, got {model!r}")
     name = os.fspath(model)
-    if name in bundled_models():
+    if name in _bundled_names():
         with as_file(files("mkdesc.models") / f"{name}{_SUFFIX}") as path:
             return name, *read_tensors(path)
     if not Path(name).is_file():
         raise FileNotFoundError(
-            f"no model {name!r}: neither a file nor one of {', '.join(bundled_models())}"
+            f"no model {name!r}: neither a file nor one of {', '.join(_bundled_names())}"
         )
     return name, *read_tensors(name)
 
 
 def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
     """A card and the descriptor that it and the tensors make."""
-    values = read_json(text)
-    old = values.get("schema") == 1
-    card = card_of(values, tensors) if old else Card.from_values(values)
+    card = Card.from_values(read_json(text))
     head = head_of(card.head, tensors)
-    if not old and card.fingerprint(tensors) != card.sha256:
+    if card.fingerprint(tensors) != card.sha256:
         raise ValueError("card and tensors do not belong together (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")

@@ -6,10 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_path, read_text
 from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
@@ -19,7 +17,6 @@ __all__ = [
     "AT_HAND",
     "Pair",
     "all_pairs",
-    "check_count",
     "check_output",
     "near_pairs",
     "ordered",
@@ -92,7 +89,7 @@ def sequential_pairs(names: Collection[str], overlap: int = 10) -> list[Pair]:
     >>> sequential_pairs(["10.png", "8.png", "9.png"], overlap=1)
     [('10.png', '8.png'), ('10.png', '9.png'), ('8.png', '9.png')]
     """
-    check_count("overlap", overlap)
+    check_integer("overlap", overlap)
     videos: dict[str, list[str]] = {}
     for name in names:
         videos.setdefault(name.rpartition("/")[0], []).append(name)
@@ -111,13 +108,6 @@ def _counting(name: str) -> list[tuple[int, str]]:
     """A key by which numbers in names are sorted as numbers."""
     parts = re.split(r"(\d+)", name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-
-
-def check_count(name: str, number: Any) -> None:
-    """Refuse an argument of this name that is no integer >= 1."""
-    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    if not whole or number < 1:
-        raise ValueError(f"{name}: expected an integer >= 1, got {number!r}")
 
 
 def ordered(a: str, b: str) -> Pair:

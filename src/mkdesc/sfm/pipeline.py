@@ -111,6 +111,7 @@ class Matched(NamedTuple):
 def reconstruct(
     images: str | Path,
     output: str | Path,
+    *,
     how: Mapping | None = None,
     pairs: str | Path = "auto",
     progress: Progress | None = None,
@@ -207,7 +208,14 @@ def _prepared(
     stored = database.stored_images(base, settings)
     if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
-    extracted = extract_features(found, target / FEATURES, how.settings, tell, max_pixels, workers)
+    extracted = extract_features(
+        found,
+        target / FEATURES,
+        settings=how.settings,
+        progress=tell,
+        max_pixels=max_pixels,
+        workers=workers,
+    )
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
         reasons = "".join(f"; {reason}" for reason in extracted.bad.values())

@@ -57,7 +57,7 @@ _METHODS = {"pca": "PCA", "lw": "whitened (LW)"}
 #: Descriptors with whitenings, by the names of the bundled ones that they stand for.
 Whitenings = dict[str, MKD]
 #: Of a grid of maps, a row or a column: its label, and what its maps have in common, as
-#: :func:`~mkdesc.visual.patchmaps.patch_map` takes it.
+#: :func:`~mkdesc.patch_map` takes it.
 Line = tuple[str, dict[str, Any]]
 
 

@@ -15,7 +15,7 @@ def corner(patches):
 
 
 def test_the_plotted_curve_is_that_of_the_pairs(subsets_root):
-    bars, roc = run_phototourism(subsets_root, [corner], ["fox"]).plots
+    bars, roc = run_phototourism(subsets_root, [corner], subsets=["fox"]).plots
     curve = roc.panels["fox"]["corner"]
     subset = Subset(subsets_root / "fox")
     pairs = subset.pairs()

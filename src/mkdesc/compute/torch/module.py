@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d
 
+from mkdesc._support.check import check_integer
 from mkdesc.compute.terms import Plane, make_terms
 from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
 from mkdesc.compute.torch.fused import Fused, make_fused
@@ -68,8 +69,7 @@ class Descriptor(nn.Module):
         fused: bool = True,
     ) -> None:
         super().__init__()
-        if not isinstance(patch_size, int) or patch_size < SMALLEST:
-            raise ValueError(f"patch_size: expected an integer >= {SMALLEST}, got {patch_size!r}")
+        check_integer("patch_size", patch_size, SMALLEST)
         if head is not None and head.dims_in != parametrization.dims:
             raise ValueError(
                 f"head: learned on {head.dims_in} numbers, but the descriptor has "

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import read_safetensors
+from mkdesc._support.text import shorten
 from mkdesc.kernels.patches import resize_patches
 
 __all__ = [
     "MODULES",
+    "NETWORKS",
     "describe_with_kornia",
     "load_state",
     "torch_and_kornia",
@@ -28,6 +30,10 @@ MODULES = {
     "kornia-sosnet": (32, "sosnet_32x32_liberty.pth"),
     "kornia-mkd": (64, None),
 }
+#: Networks whose weights a file gives, in kornia's layout: what kornia calls them.
+#: They take patches of 32 x 32 with gray values 0..255, as they were trained.
+NETWORKS = {"hardnet": "HardNet", "tfeat": "TFeat"}
+_WITH_WEIGHTS = {"kornia-hardnet": "HardNet", "kornia-sosnet": "SOSNet", **NETWORKS}
 BLOCK = 256
 
 
@@ -43,11 +49,11 @@ def torch_and_kornia(name: str) -> tuple[Any, Any]:
 
 def weights_file(name: str, given: str | None) -> Path | None:
     """The file of weights: the given one, or what torch's cache already holds."""
-    _, cached = MODULES[name]
     if given is not None:
         if not Path(given).is_file():
             raise ValueError(f"{name}: no such file of weights: {given}")
         return Path(given)
+    _, cached = MODULES[name]
     if cached is None:
         return None
     torch, _ = torch_and_kornia(name)
@@ -68,7 +74,7 @@ def describe_with_kornia(
     Parameters
     ----------
     name
-        One of :data:`MODULES`.
+        One of :data:`MODULES` or of :data:`NETWORKS`.
     weights
         File of weights, safetensors or what torch loads as weights only. For ``kornia-mkd`` its
         whitening, safetensors in the layout of kornia/mkd; None: raw.
@@ -76,24 +82,29 @@ def describe_with_kornia(
         For ``kornia-mkd``: training set and method.
     """
     torch, kornia = torch_and_kornia(name)
-    size, _ = MODULES[name]
+    size, scale = (32, 255) if name in NETWORKS else (MODULES[name][0], 1)
     if name == "kornia-sift":
         module = kornia.feature.SIFTDescriptor(size, rootsift=False)
     elif name == "kornia-mkd":
         module = _mkd(torch, kornia, size, weights, whitening)
     else:
-        make = kornia.feature.HardNet if name == "kornia-hardnet" else kornia.feature.SOSNet
-        module = make(pretrained=False)
+        module = getattr(kornia.feature, _WITH_WEIGHTS[name])(pretrained=False)
         state = load_state(torch, weights)
-        module.load_state_dict(state.get("state_dict", state))
+        try:
+            module.load_state_dict(state.get("state_dict", state))
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{weights}: {shorten(reason, 400)}") from None
     module = module.eval()
 
     def describe(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
+        if not len(patches):  # some networks cannot be asked
+            return describe(np.zeros((1, size, size), np.uint8))[:0]
         rows = []
         with torch.inference_mode():
-            for start in range(0, max(len(patches), 1), BLOCK):
+            for start in range(0, len(patches), BLOCK):
                 block = resize_patches(patches[start : start + BLOCK], size, start)
-                rows.append(module(torch.from_numpy(block[:, None])).numpy())
+                rows.append(module(torch.from_numpy(scale * block[:, None])).numpy())
         return np.concatenate(rows)
 
     return describe

@@ -84,6 +84,7 @@ def subset_files(subset: Subset) -> dict[str, Path]:
 def run_phototourism(
     root: str | Path,
     descriptors: Iterable[str | Descriptor | Callable[..., Any]] | None = None,
+    *,
     subsets: Sequence[str] | None = None,
     protocol: str = "fpr95",
     public_code: bool = False,
@@ -107,7 +108,7 @@ def run_phototourism(
         ``fpr95`` (Table 1), or ``revisited``: mean AP with Lowe's ratio as the score.
     public_code
         With ``revisited``: do what its public code does;
-        see :func:`mkdesc.evaluation.phototourism.protocols.evaluate_revisited`.
+        see :func:`mkdesc.evaluation.evaluate_revisited`.
     output
         Run folder; None: nothing is written. The descriptors that it has already stay in it.
     progress
