@@ -8,7 +8,7 @@ import numpy as np
 CELLS = 4
 
 
-def choose_places(x, y, radius, most, kept):
+def choose(x, y, radius, most, kept):
     """Keep each point unless one that was kept before is within the smaller of their radii.
 
     Parameters

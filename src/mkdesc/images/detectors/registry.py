@@ -23,6 +23,7 @@ __all__ = [
 #: Names and classes. OpenCV's: some builds lack akaze, kaze or brisk.
 DETECTORS = {
     "sift": "mkdesc.images.detectors.opencv:Sift",
+    "dog": "mkdesc.images.detectors.dog:Dog",
     "orb": "mkdesc.images.detectors.opencv:Orb",
     "akaze": "mkdesc.images.detectors.opencv:Akaze",
     "kaze": "mkdesc.images.detectors.opencv:Kaze",
