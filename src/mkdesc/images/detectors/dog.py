@@ -17,7 +17,9 @@ from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.dog_reference import (
     BINS,
+    DOUBLED,
     LAYERS,
+    REACH,
     count_octaves,
     first_threshold,
     gaussian,
@@ -33,7 +35,7 @@ Gray = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 #: Columns of a tile: its rows of all images and differences stay in the cache.
-TILE = 512
+TILE = 1600
 #: Rows of a tile at least, where there are several threads.
 FEWEST_ROWS = 128
 #: Blobs per unit of work.
@@ -69,6 +71,15 @@ class Plan(NamedTuple):
     at: NDArray[np.int64]  # where that row is
     depth: NDArray[np.int64]  # rows kept of what differs from the image before
     dog_at: NDArray[np.int64]  # where those are
+
+
+class Rows(NamedTuple):
+    """Room for rows of images, of differences, two that are filtered, and one of means."""
+
+    images: Floats
+    dogs: Floats
+    two: Floats
+    means: Floats
 
 
 class Octave(NamedTuple):
@@ -170,10 +181,18 @@ class Dog:
 
             def one(plan: Plan, source: Gray = source, pixels: Floats = pixels,
                     smaller: Floats = smaller) -> NDArray[np.float64]:  # fmt: skip
-                found: NDArray[np.float64] = scan(
-                    source, pixels, plan, halves, threshold, self.contrast, self.edge, smaller
+                room = Rows(
+                    np.zeros(plan.images_size, np.float32),
+                    np.empty(plan.dogs_size, np.float32),
+                    np.empty((2, plan.stride), np.float32),
+                    np.empty(plan.stride, np.float32),
                 )
-                return found
+                words = np.zeros(plan.stride // 8, np.uint64)
+                limits = threshold, self.contrast, self.edge
+                found, count = scan(
+                    source, pixels, plan, halves, room, words.view(np.uint8), words, *limits, smaller
+                )
+                return found[:count]
 
             plans = plans_for(height, width, [len(half) - 1 for half in halves], first, threads)
             blobs = np.concatenate(in_threads(one, plans, threads))
@@ -213,15 +232,19 @@ def _directions(
     count = np.zeros(len(chosen), np.int64)
     ends = np.cumsum([0, *(len(octave.blobs) for octave in octaves)])
     totals = dog.sigma * 2.0 ** (np.arange(1, LAYERS + 1) / LAYERS)
+    # The first octave needs the widest filters; others of the same lengths do for the rest.
+    reaches = [round(REACH * float(np.sqrt(total**2 - DOUBLED**2))) for total in totals]
+    run, longest = compile_orient(*(reach + 1 for reach in reaches)), max(reaches)
 
     def one(work: tuple[int, NDArray[np.int64]]) -> None:
         number, part = work
         gray, pixels, every = octaves[number]
         blobs = every[chosen[part] - ends[number]]
-        before = dog.sigma if number else min(1.0, dog.sigma)
-        halves = tuple(gaussian(float(np.sqrt(total**2 - before**2))) for total in totals)
-        run = compile_orient(*map(len, halves))
-        longest = max(map(len, halves)) - 1
+        before = dog.sigma if number else DOUBLED
+        halves = tuple(
+            gaussian(float(np.sqrt(total**2 - before**2)), reach)
+            for total, reach in zip(totals, reaches, strict=True)
+        )
         into = angles[part], heights[part], count[part]
         run(gray, pixels, blobs, dog._scales(blobs), halves, longest, *into)
         angles[part], heights[part], count[part] = into
@@ -330,13 +353,13 @@ def _halves_type(lengths: Iterable[int]) -> Any:
 
 
 @once
-def compile_scan(*lengths: int) -> Callable[..., NDArray[np.float64]]:
+def compile_scan(*lengths: int) -> Callable[..., tuple[NDArray[np.float64], int]]:
     """The compiled loop for filters of these lengths (their halves), from the cache if there."""
     from numba import types
 
     from mkdesc.images.detectors.dog_numba import scan_tile
 
-    written = array_type("int64", 1, written=True)
+    written, floats = (array_type(dtype, 1, written=True) for dtype in ("int64", "float32"))
     kinds = get_type_hints(Plan).values()
     fields = [types.int64 if kind is int else written for kind in kinds]
     arguments = (
@@ -344,6 +367,9 @@ def compile_scan(*lengths: int) -> Callable[..., NDArray[np.float64]]:
         array_type("float32", 2),
         types.NamedTuple(fields, Plan),
         _halves_type(lengths),
+        types.NamedTuple([floats, floats, array_type("float32", 2, written=True), floats], Rows),
+        array_type("uint8", 1, written=True),
+        array_type("uint64", 1, written=True),
         types.float32,
         types.float64,
         types.float64,

@@ -17,7 +17,7 @@ from mkdesc.images.detectors.dog_reference import BORDER, LAYERS, STEPS
 LOOP = FAST | {"fastmath": {"contract", "nsz"}}
 
 #: Rows that are made of each image before it is the next one's turn.
-CHUNK = 32
+CHUNK = 16
 #: Pixels beyond an extremum that its refinement may look at.
 AROUND = STEPS + 1
 #: Images in the chain: the doubled photograph, and the six of an octave.
@@ -52,6 +52,19 @@ def filter_row(two, which, size, half, images, before, after, dogs, difference):
             a += half[k] * (two[which, x + reach - k] + two[which, x + reach + k])
         dogs[np.uint64(difference + x)] = a - images[np.uint64(before + x)]
         images[np.uint64(after + x)] = a
+
+
+@njit(**LOOP)
+def filter_pair(images, source, stride, low, high, half, two, targets, dogs, differences, count):
+    """Filter one or two rows of an image into the next one; all places are those of column 0."""
+    reach, size = len(half) - 1, high - low
+    filter_columns(
+        images, source + low - reach - reach * stride, stride, size + 2 * reach, half, two
+    )
+    for k in range(count):
+        before = source + k * stride + low
+        after, difference = targets[k] + low, differences[k] + low
+        filter_row(two, k, size, half, images, before, after, dogs, difference)
 
 
 @njit(**LOOP)
@@ -97,9 +110,9 @@ def copy_row(images, source, target, stride):
 
 
 @njit(**LOOP)
-def make_image(i, half, t, plan, images, dogs, two, smaller):
+def make_image(i, halves, t, plan, images, dogs, two, smaller):
     """Make the next rows of image ``i`` of the chain from those of the one before."""
-    reach, stride = len(half) - 1, plan.stride
+    reach, stride = plan.reach[i], plan.stride
     old = plan.front[i]
     new = min(max(t - plan.lag[i], old), plan.end[i])
     if new == old:
@@ -111,16 +124,29 @@ def make_image(i, half, t, plan, images, dogs, two, smaller):
         for k in range(1, reach - old + 1):
             copy_row(images, source + mirrored(-k, plan.height) * stride, source - k * stride, stride)
     for pair in range(old, new, 2):
-        start = source + (pair - reach) * stride + plan.margin + low - reach
-        filter_columns(images, start, stride, high - low + 2 * reach, half, two)
-        for row in range(pair, min(pair + 2, new)):
-            here = plan.margin + low
-            after = plan.at[i] + here if i == IMAGES - 1 else target + row * stride + here
-            difference = plan.dog_at[i] + row % plan.depth[i] * stride + here
-            filter_row(
-                two, row - pair, high - low, half,
-                images, source + row * stride + here, after, dogs, difference,
-            )  # fmt: skip
+        count = min(2, new - pair)
+        begin = source + pair * stride + plan.margin
+        kept = plan.at[i] if i == IMAGES - 1 else target + pair * stride
+        targets = (kept + plan.margin, kept + plan.margin + (0 if i == IMAGES - 1 else stride))
+        ring = plan.dog_at[i] + plan.margin
+        differences = (
+            ring + pair % plan.depth[i] * stride, ring + (pair + 1) % plan.depth[i] * stride
+        )
+        into = (dogs, differences, count)
+        if i == 1:
+            filter_pair(images, begin, stride, low, high, halves[0], two, targets, *into)
+        elif i == 2:
+            filter_pair(images, begin, stride, low, high, halves[1], two, targets, *into)
+        elif i == 3:
+            filter_pair(images, begin, stride, low, high, halves[2], two, targets, *into)
+        elif i == 4:
+            filter_pair(images, begin, stride, low, high, halves[3], two, targets, *into)
+        elif i == 5:
+            filter_pair(images, begin, stride, low, high, halves[4], two, targets, *into)
+        else:
+            filter_pair(images, begin, stride, low, high, halves[5], two, targets, *into)
+        for row in range(pair, pair + count):
+            after = targets[row - pair] + low
             if i < IMAGES - 1:
                 mirror_sides(images, after - low, low, high, plan.width, plan.reach[i + 1])
             if i == LAYERS + 1 and plan.row <= row < plan.row_end and row % 2 == 0:
@@ -175,15 +201,20 @@ def move_up(i, plan, images):
 
 
 @njit(**LOOP)
-def flag_extrema(dogs, above, here, below, stride, size, threshold, flags):
-    """First step: mark pixels that six of their neighbours, and the threshold, do not rule out."""
+def flag_extrema(dogs, above, here, below, finer, coarser, size, threshold, flags):
+    """First step: mark pixels that ten of their neighbours, and the threshold, do not rule out."""
     for x in range(size):
-        value = dogs[np.uint64(here + x)]
-        a, b = dogs[np.uint64(here + x - 1)], dogs[np.uint64(here + x + 1)]
-        c, d = dogs[np.uint64(above + x)], dogs[np.uint64(below + x)]
-        high = (value > threshold) & (value >= a) & (value >= b) & (value >= c) & (value >= d)
-        low = (value < -threshold) & (value <= a) & (value <= b) & (value <= c) & (value <= d)
-        flags[x] = high | low
+        p, q, r = here + x, above + x, below + x
+        value = dogs[np.uint64(p)]
+        a, b = dogs[np.uint64(p - 1)], dogs[np.uint64(p + 1)]
+        c, d = dogs[np.uint64(q)], dogs[np.uint64(r)]
+        e, f = dogs[np.uint64(q - 1)], dogs[np.uint64(q + 1)]
+        g, h = dogs[np.uint64(r - 1)], dogs[np.uint64(r + 1)]
+        i, j = dogs[np.uint64(finer + x)], dogs[np.uint64(coarser + x)]
+        most = max(max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))), max(i, j))
+        least = min(min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h))), min(i, j))
+        high = (value > threshold) & (value >= most)
+        flags[x] = high | ((value < -threshold) & (value <= least))
 
 
 @njit(**LOOP)
@@ -272,7 +303,8 @@ def blobs_of_row(row, low, high, plan, dogs, flags, words, threshold, contrast, 
     for layer in range(1, LAYERS + 1):
         here = row_at(plan, layer, row) + low
         above, below = row_at(plan, layer, row - 1) + low, row_at(plan, layer, row + 1) + low
-        flag_extrema(dogs, above, here, below, plan.stride, high - low, threshold, flags)
+        finer, coarser = row_at(plan, layer - 1, row) + low, row_at(plan, layer + 1, row) + low
+        flag_extrema(dogs, above, here, below, finer, coarser, high - low, threshold, flags)
         for word in range((high - low + 7) // 8):
             if words[word] == 0:
                 continue
@@ -284,7 +316,7 @@ def blobs_of_row(row, low, high, plan, dogs, flags, words, threshold, contrast, 
     return count
 
 
-def scan_tile(gray, pixels, plan, halves, threshold, contrast, edge, smaller):
+def scan_tile(gray, pixels, plan, halves, rows, flags, words, threshold, contrast, edge, smaller):
     """Find the blobs of one tile of an octave.
 
     Parameters
@@ -297,6 +329,10 @@ def scan_tile(gray, pixels, plan, halves, threshold, contrast, edge, smaller):
         Where the tile is, and where rows of images and differences are kept.
     halves : 6 tuples of float32
         Halves of the filters, the middle first.
+    rows : ``dog.Rows``
+        Room for images, differences, and single rows.
+    flags, words : (8 S,) uint8, (S,) uint64
+        Room for what is known of a row: the same, as bytes and as words.
     threshold, contrast, edge : float
         As OpenCV's.
     smaller : (H // 2, W // 2) float32
@@ -304,20 +340,17 @@ def scan_tile(gray, pixels, plan, halves, threshold, contrast, edge, smaller):
 
     Returns
     -------
-    (N, 7) float64
-        Layer, row, column, and how far the blob is from them, and its contrast.
+    found : (M, 7) float64
+        Layer, row, column, how far the blob is from them, and its contrast.
+    count : int
+        How many of these are blobs: the first ones.
     """
     first = 0 if len(gray) else 1
-    images = np.zeros(plan.images_size, np.float32)
-    dogs = np.empty(plan.dogs_size, np.float32)
-    two = np.empty((2, plan.stride), np.float32)
-    means = np.empty(plan.stride, np.float32)
-    flags = np.zeros((plan.stride + 7) // 8 * 8, np.uint8)
-    words = flags.view(np.uint64)
+    images, dogs, two, means = rows
     low, high = max(plan.column, BORDER), min(plan.column_end, plan.width - BORDER)
     row, stop = max(plan.row, BORDER), min(plan.row_end, plan.height - BORDER)
     found = np.empty((256, NUMBERS), np.float64)
-    count = 0
+    count = np.int64(0)
     t = plan.start[first]
     last = IMAGES - 1
     while plan.front[last] < plan.end[last]:
@@ -325,22 +358,19 @@ def scan_tile(gray, pixels, plan, halves, threshold, contrast, edge, smaller):
         for i in range(first, last):
             move_up(i, plan, images)
         first_image(first, t, plan, gray, pixels, means, images)
-        if first == 0:
-            make_image(1, halves[0], t, plan, images, dogs, two, smaller)
-        make_image(2, halves[1], t, plan, images, dogs, two, smaller)
-        make_image(3, halves[2], t, plan, images, dogs, two, smaller)
-        make_image(4, halves[3], t, plan, images, dogs, two, smaller)
-        make_image(5, halves[4], t, plan, images, dogs, two, smaller)
-        make_image(6, halves[5], t, plan, images, dogs, two, smaller)
+        for i in range(first + 1, IMAGES):
+            make_image(i, halves, t, plan, images, dogs, two, smaller)
         front = plan.front[last]
         ready = stop if front == plan.height else min(stop, front - AROUND)
         while row < ready and low < high:
             if count + LAYERS * (high - low) >= len(found):
                 more = np.empty((2 * len(found) + LAYERS * (high - low), NUMBERS), np.float64)
-                more[:count] = found[:count]
+                for i in range(count):
+                    for j in range(NUMBERS):
+                        more[i, j] = found[i, j]
                 found = more
             count = blobs_of_row(
                 row, low, high, plan, dogs, flags, words, threshold, contrast, edge, found, count
             )
             row += 1
-    return found[:count].copy()
+    return found, count

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 __all__ = [
     "BINS",
     "BORDER",
+    "DOUBLED",
     "LAYERS",
     "PEAK",
+    "REACH",
     "STEPS",
     "Blob",
     "count_octaves",
@@ -31,8 +33,8 @@ __all__ = [
 
 #: Images of an octave that extrema are looked for in.
 LAYERS = 3
-#: Sigma of the blur that a photograph has as it comes, in its own pixels.
-CAMERA = 0.5
+#: Sigma of the blur that a photograph has as it comes, in pixels of the doubled one.
+DOUBLED = 1.0
 #: Pixels at the border of every octave where there are no keypoints.
 BORDER = 5
 #: How often an extremum may move to a neighbouring pixel or layer.
@@ -59,10 +61,10 @@ class Blob(NamedTuple):
 
 
 @lru_cache
-def gaussian(sigma: float) -> tuple[np.float32, ...]:
+def gaussian(sigma: float, reach: int | None = None) -> tuple[np.float32, ...]:
     """Half of a filter, the middle first: samples of a Gaussian whose variance is as it should be.
 
-    Cutting it off makes it narrower; the Gaussian that is sampled is wider by as much.
+    It reaches so many pixels to either side; None: :data:`REACH` sigmas. Cutting it off makes it narrower; the Gaussian that is sampled is wider by as much.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def gaussian(sigma: float) -> tuple[np.float32, ...]:
     >>> round(float(2 * half @ np.arange(len(half)) ** 2), 5)  # the variance
     2.25
     """
-    steps = np.arange(max(round(REACH * sigma), 1) + 1)
+    steps = np.arange((max(round(REACH * sigma), 1) if reach is None else reach) + 1)
     low, high = 0.0, 4 * sigma + 1
     for _ in range(60):
         wide = (low + high) / 2
@@ -84,7 +86,7 @@ def gaussian(sigma: float) -> tuple[np.float32, ...]:
 
 def layer_sigmas(sigma: float) -> list[float]:
     """By how much the doubled photograph is blurred first, and then each image of an octave."""
-    first = np.sqrt(max(sigma**2 - (2 * CAMERA) ** 2, 0.01))
+    first = np.sqrt(max(sigma**2 - DOUBLED**2, 0.01))
     totals = sigma * 2.0 ** (np.arange(LAYERS + 3) / LAYERS)
     return [float(first), *np.sqrt(np.diff(totals**2)).tolist()]
 
