@@ -323,7 +323,8 @@ def _plan(
     low[0], high[0] = low[0] // 2 * 2, (high[0] + 1) // 2 * 2
     start, end = np.maximum(rows[0] - beyond, 0), np.minimum(rows[1] + beyond, height)
     margin = int(beyond[0] + reach.max() + 1 - columns[0])
-    stride = (int(margin + columns[1] + beyond[0] + reach.max()) + 1 + 15) // 16 * 16 + 16
+    # An odd number of cache lines: rows that are filtered together do not push each other out.
+    stride = (int(margin + columns[1] + beyond[0] + reach.max()) // 16 // 2 * 2 + 3) * 16
     kept = CHUNK + 3 * after + 2  # rows; filters make two at a time
     kept[-1] = 1
     depth = CHUNK + 2 * AROUND + 2 + lag[-1] - lag

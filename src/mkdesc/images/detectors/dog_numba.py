@@ -83,13 +83,15 @@ def double_row(gray, row, low, high, means, out, at):
     first, last = low // 2, high // 2
     upper, lower = row // 2, min((row + 1) // 2, height - 1)
     half = np.float32(0.5)
-    stop = min(last + 1, width)
-    for x in range(first, stop):
-        means[x - first] = half * (np.float32(gray[upper, x]) + np.float32(gray[lower, x]))
-    means[stop - first] = means[stop - first - 1]
+    count = min(last + 1, width) - first
+    for x in range(count):
+        p = np.uint64(first + x)
+        means[x] = half * (np.float32(gray[upper, p]) + np.float32(gray[lower, p]))
+    means[count] = means[count - 1]
     for x in range(last - first):
-        out[at + 2 * x] = means[x]
-        out[at + 2 * x + 1] = half * (means[x] + means[x + 1])
+        p = np.uint64(at + 2 * x)
+        out[p] = means[x]
+        out[p + np.uint64(1)] = half * (means[x] + means[x + 1])
 
 
 @njit(**LOOP)
@@ -97,10 +99,11 @@ def mirror_sides(images, at, low, high, width, reach):
     """Continue a row beyond the image; ``at``: its pixel in column 0."""
     if low == 0:
         for k in range(1, reach + 1):
-            images[at - k] = images[at + mirrored(-k, width)]
+            images[at - k] = images[at + (k if k < width else mirrored(-k, width))]
     if high == width:
-        for k in range(width, width + reach):
-            images[at + k] = images[at + mirrored(k, width)]
+        end = at + width - 1
+        for k in range(1, reach + 1):
+            images[end + k] = images[end - k if k < width else at + mirrored(width - 1 + k, width)]
 
 
 @njit(**LOOP)
@@ -151,9 +154,10 @@ def make_image(i, halves, t, plan, images, dogs, two, smaller):
                 mirror_sides(images, after - low, low, high, plan.width, plan.reach[i + 1])
             if i == LAYERS + 1 and plan.row <= row < plan.row_end and row % 2 == 0:
                 if row // 2 < len(smaller):
-                    stop = min(plan.column_end // 2, smaller.shape[1])
-                    for x in range(plan.column // 2, stop):
-                        smaller[row // 2, x] = images[after - low + 2 * x]
+                    begin = plan.column // 2
+                    for x in range(min(plan.column_end // 2, smaller.shape[1]) - begin):
+                        even = np.uint64(targets[row - pair] + 2 * (begin + x))
+                        smaller[row // 2, np.uint64(begin + x)] = images[even]
     plan.front[i] = new
     if new == plan.height and i < IMAGES - 1:
         mirror_below(images, target, stride, plan.height, plan.reach[i + 1])
@@ -178,8 +182,8 @@ def first_image(i, t, plan, gray, pixels, means, images):
         if i == 0:
             double_row(gray, row, low, high, means, images, at + low)
         else:
-            for x in range(low, high):
-                images[at + x] = pixels[row, x]
+            for x in range(high - low):
+                images[np.uint64(at + low + x)] = pixels[row, np.uint64(low + x)]
         mirror_sides(images, at, low, high, plan.width, plan.reach[i + 1])
     plan.front[i] = new
     if new == plan.height:

@@ -14,40 +14,43 @@ LANES = 16
 
 @njit(**LOOP)
 def load_piece(gray, pixels, top, left, size, stride, means, line, piece):
-    """Copy a square of the doubled photograph, or of the first image of another octave."""
+    """Copy a square of the doubled photograph, or of the first image of another octave.
+
+    Returns how many columns further to the right it is.
+    """
     if len(gray):
         height, width = 2 * gray.shape[0], 2 * gray.shape[1]
     else:
         height, width = pixels.shape
-    low = max(left // 2 * 2, 0)
-    high = min((left + size + 1) // 2 * 2, width)
     inside = left >= 0 and left + size <= width
+    low, high = left // 2 * 2, (left + size + 1) // 2 * 2
     for y in range(size):
-        row = mirrored(top + y, height)
+        row, at = mirrored(top + y, height), y * stride
         if len(gray) and inside:
-            double_row(gray, row, low, high, means, line, 0)
-            for x in range(size):
-                piece[y * stride + x] = line[x + left - low]
+            double_row(gray, row, low, high, means, piece, at)
         elif len(gray):
             for x in range(size):
                 column = mirrored(left + x, width)
                 even = column // 2 * 2
                 double_row(gray, row, even, even + 2, means, line, 0)
-                piece[y * stride + x] = line[column - even]
+                piece[at + x] = line[column - even]
+        elif inside:
+            for x in range(size):
+                piece[np.uint64(at + x)] = pixels[row, np.uint64(left + x)]
         else:
             for x in range(size):
-                column = left + x if inside else mirrored(left + x, width)
-                piece[y * stride + x] = pixels[row, column]
+                piece[at + x] = pixels[row, mirrored(left + x, width)]
+    return left - low if len(gray) and inside else 0
 
 
 @njit(**LOOP)
-def blur_piece(piece, stride, size, half, two, unused):
-    """Filter a square; its first ``size`` rows and columns are then those of its middle."""
+def blur_piece(piece, skip, stride, size, half, two, unused):
+    """Filter a square that begins after some columns; its first ``size`` rows and columns are then those of its middle."""
     reach = len(half) - 1
     wide = (size + 2 * reach + LANES - 1) // LANES * LANES
     inner = (size + LANES - 1) // LANES * LANES
     for pair in range(0, size, 2):
-        filter_columns(piece, pair * stride, stride, wide, half, two)
+        filter_columns(piece, pair * stride + skip, stride, wide, half, two)
         for row in range(pair, min(pair + 2, size)):
             at = row * stride
             filter_row(two, row - pair, inner, half, piece, at + 2 * stride, at, unused, 0)
@@ -60,9 +63,10 @@ def count_directions(piece, stride, size, down, across, bins, values, counts):
     Angles are those of OpenCV's ``fastAtan2``, to a hundredth of a degree.
     """
     inner = size - 2
+    wide = (inner + LANES - 1) // LANES * LANES  # weights beyond are zero
     for y in range(inner):
         at = (y + 1) * stride + 1
-        for x in range(inner):
+        for x in range(wide):
             p = at + x
             dx = piece[np.uint64(p + 1)] - piece[np.uint64(p - 1)]
             dy = piece[np.uint64(p - stride)] - piece[np.uint64(p + stride)]
@@ -78,7 +82,7 @@ def count_directions(piece, stride, size, down, across, bins, values, counts):
             bins[x] = np.int32(angle * np.float32(BINS / 360) + np.float32(0.5))
             values[x] = np.sqrt(dx * dx + dy * dy) * (down[y] * across[x])
         for x in range(inner):
-            counts[bins[x] + 2] += values[x]
+            counts[np.uint32(bins[x] + 2)] += values[x]
 
 
 @njit(**LOOP)
@@ -148,13 +152,14 @@ def orient(gray, pixels, blobs, scales, halves, longest, angles, heights, found)
         elif layer == LAYERS:
             taps = len(halves[2]) - 1
         top, left = row - reach - 1 - taps, column - reach - 1 - taps
-        load_piece(gray, pixels, top, left, size + 2 * taps, stride, means, line, piece)
+        skip = load_piece(gray, pixels, top, left, size + 2 * taps, stride, means, line, piece)
         if layer == 1:
-            blur_piece(piece, stride, size, halves[0], two, unused)
+            blur_piece(piece, skip, stride, size, halves[0], two, unused)
         elif layer == 2:
-            blur_piece(piece, stride, size, halves[1], two, unused)
+            blur_piece(piece, skip, stride, size, halves[1], two, unused)
         else:
-            blur_piece(piece, stride, size, halves[2], two, unused)
+            blur_piece(piece, skip, stride, size, halves[2], two, unused)
+        across[:] = 0
         for k in range(size - 2):
             away = k - reach
             weight = np.exp(-(away * away) / (2 * (1.5 * scales[i]) ** 2))
