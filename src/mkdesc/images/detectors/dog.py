@@ -130,7 +130,9 @@ class Dog:
         for name, least, most in (("contrast", 0, 1), ("edge", 1, 1e6), ("sigma", 0.5, 10)):
             value = getattr(self, name)
             if not (isinstance(value, (int, float, np.number)) and least <= value <= most):
-                raise ValueError(f"{name}: expected a number from {least} to {most}, got {value!r}")
+                raise ValueError(
+                    f"{name}: expected a number from {least} to {most}, got {value!r}"
+                )
 
     def detect(self, gray: Gray, mask: Gray | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
@@ -190,7 +192,15 @@ class Dog:
                 words = np.zeros(plan.stride // 8, np.uint64)
                 limits = threshold, self.contrast, self.edge
                 found, count = scan(
-                    source, pixels, plan, halves, room, words.view(np.uint8), words, *limits, smaller
+                    source,
+                    pixels,
+                    plan,
+                    halves,
+                    room,
+                    words.view(np.uint8),
+                    words,
+                    *limits,
+                    smaller,
                 )
                 return found[:count]
 

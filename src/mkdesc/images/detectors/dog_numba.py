@@ -125,7 +125,9 @@ def make_image(i, halves, t, plan, images, dogs, two, smaller):
     target = plan.at[i] - plan.top[i] * stride
     if old < reach and old == plan.start[i]:  # above the image
         for k in range(1, reach - old + 1):
-            copy_row(images, source + mirrored(-k, plan.height) * stride, source - k * stride, stride)
+            copy_row(
+                images, source + mirrored(-k, plan.height) * stride, source - k * stride, stride
+            )
     for pair in range(old, new, 2):
         count = min(2, new - pair)
         begin = source + pair * stride + plan.margin
@@ -133,7 +135,8 @@ def make_image(i, halves, t, plan, images, dogs, two, smaller):
         targets = (kept + plan.margin, kept + plan.margin + (0 if i == IMAGES - 1 else stride))
         ring = plan.dog_at[i] + plan.margin
         differences = (
-            ring + pair % plan.depth[i] * stride, ring + (pair + 1) % plan.depth[i] * stride
+            ring + pair % plan.depth[i] * stride,
+            ring + (pair + 1) % plan.depth[i] * stride,
         )
         into = (dogs, differences, count)
         if i == 1:
@@ -247,7 +250,10 @@ def refine(dogs, layer, row, column, plan, contrast, edge, out):
     for _ in range(STEPS):
         here = row_at(plan, layer, row) + column
         up, down = row_at(plan, layer, row - 1) + column, row_at(plan, layer, row + 1) + column
-        finer, coarser = row_at(plan, layer - 1, row) + column, row_at(plan, layer + 1, row) + column
+        finer, coarser = (
+            row_at(plan, layer - 1, row) + column,
+            row_at(plan, layer + 1, row) + column,
+        )
         finer_up = row_at(plan, layer - 1, row - 1) + column
         finer_down = row_at(plan, layer - 1, row + 1) + column
         coarser_up = row_at(plan, layer + 1, row - 1) + column
@@ -289,7 +295,12 @@ def refine(dogs, layer, row, column, plan, contrast, edge, out):
         column += np.int64(np.rint(x))
         row += np.int64(np.rint(y))
         layer += np.int64(np.rint(s))
-        if layer < 1 or layer > LAYERS or not within(column, plan.width) or not within(row, plan.height):
+        if (
+            layer < 1
+            or layer > LAYERS
+            or not within(column, plan.width)
+            or not within(row, plan.height)
+        ):
             return False
         if abs(row - out[1]) > STEPS or abs(column - out[2]) > STEPS:
             return False
@@ -302,7 +313,9 @@ def within(i, n):
 
 
 @njit(**LOOP)
-def blobs_of_row(row, low, high, plan, dogs, flags, words, threshold, contrast, edge, found, count):
+def blobs_of_row(
+    row, low, high, plan, dogs, flags, words, threshold, contrast, edge, found, count
+):
     """Add the blobs of a row of all layers to ``found``; how many there are now."""
     for layer in range(1, LAYERS + 1):
         here = row_at(plan, layer, row) + low

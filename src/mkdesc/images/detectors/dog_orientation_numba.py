@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc.images.detectors.dog_numba import LOOP, double_row, filter_columns, filter_row, mirrored
+from mkdesc.images.detectors.dog_numba import (
+    LOOP,
+    double_row,
+    filter_columns,
+    filter_row,
+    mirrored,
+)
 from mkdesc.images.detectors.dog_reference import BINS, LAYERS, PEAK
 
 #: Pixels in a row of a piece are a multiple of this: no loop has a rest.

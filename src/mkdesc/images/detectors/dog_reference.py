@@ -222,12 +222,15 @@ def _second_difference(cube: NDArray[np.float64], i: int, j: int) -> float:
     middle = np.ones(3, int)
     if i == j:
         return float(cube[tuple(middle + a)] + cube[tuple(middle - a)] - 2 * cube[1, 1, 1])
-    return float(
-        cube[tuple(middle + a + b)]
-        + cube[tuple(middle - a - b)]
-        - cube[tuple(middle + a - b)]
-        - cube[tuple(middle - a + b)]
-    ) / 4
+    return (
+        float(
+            cube[tuple(middle + a + b)]
+            + cube[tuple(middle - a - b)]
+            - cube[tuple(middle + a - b)]
+            - cube[tuple(middle - a + b)]
+        )
+        / 4
+    )
 
 
 def orientations(images: list[Floats], blob: Blob, sigma: float) -> list[tuple[float, float]]:
@@ -244,7 +247,9 @@ def orientations(images: list[Floats], blob: Blob, sigma: float) -> list[tuple[f
             far = (y - blob.row) ** 2 + (x - blob.column) ** 2
             weight = np.exp(-far / (2 * (1.5 * scale) ** 2)) * np.hypot(dx, dy)
             counts[round(np.degrees(np.arctan2(dy, dx)) % 360 / 360 * BINS) % BINS] += weight
-    smooth = sum(w * np.roll(counts, k) for w, k in zip((1, 4, 6, 4, 1), range(-2, 3), strict=True))
+    smooth = sum(
+        w * np.roll(counts, k) for w, k in zip((1, 4, 6, 4, 1), range(-2, 3), strict=True)
+    )
     smooth = smooth / 16
     peaks = []
     for i, value in enumerate(smooth):
