@@ -59,8 +59,8 @@ def _mixed(red: NDArray[Any], green: NDArray[Any], blue: NDArray[Any]) -> NDArra
         share = np.array([0.299, 0.587, 0.114], np.float32)
         return np.asarray(share[0] * red + share[1] * green + share[2] * blue)
     total = np.multiply(red, np.uint32(9798), dtype=np.uint32)  # shares of 1 << 15
-    for colour, share in ((green, 19235), (blue, 3735)):
-        total += np.multiply(colour, np.uint32(share), dtype=np.uint32)
+    for colour, part in ((green, 19235), (blue, 3735)):
+        total += np.multiply(colour, np.uint32(part), dtype=np.uint32)
     total += np.uint32(1 << 14)
     total >>= np.uint32(15)
     return total.astype(red.dtype)

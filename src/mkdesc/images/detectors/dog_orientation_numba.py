@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc.images.detectors.dog_numba import (
+from mkdesc.images.detectors.dog_filters_numba import (
     LOOP,
     double_row,
     filter_columns,
@@ -51,7 +51,10 @@ def load_piece(gray, pixels, top, left, size, stride, means, line, piece):
 
 @njit(**LOOP)
 def blur_piece(piece, skip, stride, size, half, two, unused):
-    """Filter a square that begins after some columns; its first ``size`` rows and columns are then those of its middle."""
+    """Filter a square that begins after ``skip`` columns.
+
+    Its first ``size`` rows and columns are then those of its middle.
+    """
     reach = len(half) - 1
     wide = (size + 2 * reach + LANES - 1) // LANES * LANES
     inner = (size + LANES - 1) // LANES * LANES
@@ -137,9 +140,7 @@ def orient(gray, pixels, blobs, scales, halves, longest, angles, heights, found)
         height, width = 2 * gray.shape[0], 2 * gray.shape[1]
     else:
         height, width = pixels.shape
-    most = 0
-    for i in range(len(blobs)):
-        most = max(most, np.int64(np.rint(4.5 * scales[i])))
+    most = np.int64(np.rint(4.5 * scales.max()))
     stride = (2 * most + 3 + 2 * longest + 2 * LANES) // LANES * LANES
     piece = np.zeros((2 * most + 4 + 2 * longest) * stride + LANES, np.float32)
     two, unused = np.zeros((2, stride), np.float32), np.empty(stride, np.float32)

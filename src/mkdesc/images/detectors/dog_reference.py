@@ -64,7 +64,8 @@ class Blob(NamedTuple):
 def gaussian(sigma: float, reach: int | None = None) -> tuple[np.float32, ...]:
     """Half of a filter, the middle first: samples of a Gaussian whose variance is as it should be.
 
-    It reaches so many pixels to either side; None: :data:`REACH` sigmas. Cutting it off makes it narrower; the Gaussian that is sampled is wider by as much.
+    It reaches so many pixels to either side; None: :data:`REACH` sigmas. Cutting it off makes it
+    narrower; the Gaussian that is sampled is wider by as much.
 
     Examples
     --------
@@ -122,10 +123,11 @@ def blurred(image: Floats, sigma: float) -> Floats:
         widths = [(reach, reach) if i == axis else (0, 0) for i in (0, 1)]
         wide = np.pad(image, widths, "reflect" if image.shape[axis] > 1 else "edge")
         size = image.shape[axis]
-        image = sum(
+        parts = [
             half[abs(k)] * wide.take(range(reach + k, reach + k + size), axis)
             for k in range(-reach, reach + 1)
-        )
+        ]
+        image = np.sum(parts, axis=0)
     return image
 
 
@@ -177,7 +179,7 @@ def _extrema(dogs: Floats, threshold: float) -> NDArray[np.int64]:
     ]
     high = (inner > threshold) & (inner >= np.max(near, axis=0))
     low = (inner < -threshold) & (inner <= np.min(near, axis=0))
-    return np.argwhere(high | low) + [1, BORDER, BORDER]
+    return np.argwhere(high | low) + np.array([1, BORDER, BORDER])
 
 
 def _refined(
@@ -186,8 +188,8 @@ def _refined(
     """Where the parabola through the neighbours has its extremum, if it is a blob (section 4)."""
     _, height, width = dogs.shape
     for _ in range(STEPS):
-        cube = dogs[layer - 1 : layer + 2, row - 1 : row + 2, column - 1 : column + 2]
-        cube = cube.astype(np.float64) / 255
+        near = dogs[layer - 1 : layer + 2, row - 1 : row + 2, column - 1 : column + 2]
+        cube = near.astype(np.float64) / 255
         slope = np.array([cube[2, 1, 1] - cube[0, 1, 1], cube[1, 2, 1] - cube[1, 0, 1],
                           cube[1, 1, 2] - cube[1, 1, 0]]) / 2  # fmt: skip
         hessian = np.empty((3, 3))
@@ -202,7 +204,7 @@ def _refined(
             break
         if not (np.abs(shift) < 1e6).all():
             return None
-        layer, row, column = np.rint([layer, row, column] + shift).astype(int).tolist()
+        layer, row, column = np.rint(np.add(shift, (layer, row, column))).astype(int).tolist()
         inside = BORDER <= row < height - BORDER and BORDER <= column < width - BORDER
         if not (1 <= layer <= LAYERS and inside):
             return None
@@ -214,7 +216,8 @@ def _refined(
         return None
     if determinant <= 0 or trace**2 * edge >= (edge + 1) ** 2 * determinant:
         return None
-    return Blob(octave, layer, row, column, *shift.tolist(), abs(value))
+    to_layer, to_row, to_column = shift.tolist()
+    return Blob(octave, layer, row, column, to_layer, to_row, to_column, float(abs(value)))
 
 
 def _second_difference(cube: NDArray[np.float64], i: int, j: int) -> float:
@@ -234,7 +237,7 @@ def _second_difference(cube: NDArray[np.float64], i: int, j: int) -> float:
 
 
 def orientations(images: list[Floats], blob: Blob, sigma: float) -> list[tuple[float, float]]:
-    """Height and angle, in degrees, of each peak among the directions around a blob (section 5)."""
+    """Height and angle, in degrees, of each peak of the directions around a blob (section 5)."""
     image = images[blob.layer].astype(np.float64)
     height, width = image.shape
     scale = sigma * 2 ** ((blob.layer + blob.to_layer) / LAYERS)
@@ -247,10 +250,8 @@ def orientations(images: list[Floats], blob: Blob, sigma: float) -> list[tuple[f
             far = (y - blob.row) ** 2 + (x - blob.column) ** 2
             weight = np.exp(-far / (2 * (1.5 * scale) ** 2)) * np.hypot(dx, dy)
             counts[round(np.degrees(np.arctan2(dy, dx)) % 360 / 360 * BINS) % BINS] += weight
-    smooth = sum(
-        w * np.roll(counts, k) for w, k in zip((1, 4, 6, 4, 1), range(-2, 3), strict=True)
-    )
-    smooth = smooth / 16
+    binomial = np.array([1, 4, 6, 4, 1]) / 16
+    smooth = binomial @ [np.roll(counts, k) for k in range(-2, 3)]
     peaks = []
     for i, value in enumerate(smooth):
         before, after = smooth[i - 1], smooth[(i + 1) % BINS]
