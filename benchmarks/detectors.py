@@ -48,8 +48,9 @@ def of_size(gray: Gray, megapixels: float) -> Gray:
 def contenders(keypoints: int, threads: int) -> dict[str, Callable[[Gray], Any]]:
     """What detects, and what detects and describes."""
     dog, ours = Dog(keypoints, n_threads=threads), Features("dog", keypoints, n_threads=threads)
-    sift = cv2.SIFT_create(keypoints, enable_precise_upscale=True)
-    orb = cv2.ORB_create(keypoints)
+    opencv: Any = cv2
+    sift = opencv.SIFT_create(keypoints, enable_precise_upscale=True)
+    orb = opencv.ORB_create(keypoints)
     return {
         "cv2.SIFT detect": lambda gray: sift.detect(gray, None),
         "dog detect": dog.detect,
@@ -68,10 +69,10 @@ def memory_of(name: str, photograph: Path, megapixels: float, args: argparse.Nam
 
 def print_memory(photograph: Path, name: str, megapixels: float, args: argparse.Namespace) -> None:
     """What the other process does."""
-    import resource
 
-    def peak() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    def peak() -> float:  # not getrusage: there a process starts with what its parent had
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
     cv2.setNumThreads(args.threads)
     gray = of_size(read_gray(photograph), megapixels)
