@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 #: What model files of this package have in them.
-OWN_MODEL = rb"\A.{8}\{.*\"mkdesc\""
+OWN_MODEL = rb"(?s)\A.{8}\{.*\"mkdesc\""
 
 _SUFFIX = ".safetensors"
 

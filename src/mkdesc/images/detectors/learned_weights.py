@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 #: What files of weights have in them.
-OWN_WEIGHTS = rb"\A.{8}\{.*convs\.0\."
+OWN_WEIGHTS = rb"(?s)\A.{8}\{.*\"mkdesc-keypoints\""
 
 Floats = NDArray[np.float32]
 
