@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.agreement import Request
+from mkdesc.matching.two_views import TwoViewOptions
 from mkdesc.features.wide import match_wide
 from mkdesc.images.drawing import LINES
 
@@ -280,7 +280,7 @@ def test_missing_files_are_named_before_any_work(image, tmp_path):
 
 
 def test_a_plane_that_is_asked_for_is_all_that_is_looked_for(image, slanted, features):
-    request = Request("homography")
+    request = TwoViewOptions((image.shape, slanted[0].shape), "homography")
     one_thread = features.replace(n_threads=1)
     found = match_wide((image, slanted[0]), one_thread, request, 800, 2)
     assert found.verified.geometry == "homography"
