@@ -2,9 +2,9 @@
 
 Most of the time of a hopeless pair goes into describing its photographs in all views, so what was
 seen of a photograph is kept in a folder and used in its other pairs, too. Unrelated pairs are
-matched plainly first, then with shapes but without views from aside; all views are tried of those
-of which most matches agree, until the time is over. A second run goes on where the first one
-stopped.
+matched plainly first. Then, until the time is over and beginning with those of which most matches
+agree, they are matched with shapes but without views from aside, and then with all views. A second
+run goes on where the first one stopped.
 """
 
 from __future__ import annotations
@@ -94,16 +94,17 @@ def refuse(
     with tempfile.TemporaryDirectory() as folder, remembering(Path(folder)):
         for how in HOW:
             _sum_up("facades", how, [matched("facades", how, *pair) for pair in facades])
-        for how in ("plain", "shapes"):
-            rows = [matched("unrelated", how, *pair) for pair in pairs]
-            _sum_up("unrelated", how, rows)
+        plain = [matched("unrelated", "plain", *pair) for pair in pairs]
+        _sum_up("unrelated", "plain", plain)
+        hardest = np.argsort([-row["agree"] for row in plain], kind="stable")
         end = time.monotonic() + 60 * minutes
-        tried = []
-        for index in np.argsort([-row["agree"] for row in rows], kind="stable"):
-            known = find(kind="unrelated", pair=pairs[index][0], how="wide")
-            if known is not None or time.monotonic() < end:
-                tried.append(known or matched("unrelated", "wide", *pairs[index]))
-    _sum_up("unrelated", "wide", tried)
+        for how in ("shapes", "wide"):
+            tried = []
+            for name, a, b in (pairs[index] for index in hardest):
+                known = find(kind="unrelated", pair=name, how=how)
+                if known is not None or time.monotonic() < end:
+                    tried.append(known or matched("unrelated", how, name, a, b))
+            _sum_up("unrelated", how, tried)
 
 
 def _sum_up(kind: str, how: str, rows: list[Row]) -> None:

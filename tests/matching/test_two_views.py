@@ -140,6 +140,18 @@ def test_what_is_behind_a_camera_does_not_agree(rng):
     assert in_front(matrix, *views).tolist() == [False] * 5 + [True] * 45
 
 
+def test_places_behind_a_camera_are_not_counted(rng):
+    """The camera goes forward; some matches move together, on the wrong side of the epipole."""
+    here, centre = spots(rng, 90), np.array([400.0, 300.0])
+    linear = np.where(np.arange(90)[:, None, None] < 60, 1.2, -1.2) * np.eye(2)
+    there = centre + (linear @ (here - centre)[:, :, None])[:, :, 0]
+    matches = matches_of(frames_at(here), frames_at(there, linear))
+    x, y = centre
+    matrix = np.array([[0, -1, y], [1, 0, -x], [-y, x, 0]])
+    found = Verified(matrix, np.ones(90, bool), "fundamental")
+    assert 50 <= judge(matches, found, OPTIONS).places <= 60
+
+
 def test_what_shuffled_matches_do_as_well_is_not_believed(rng, monkeypatch):
     matches = of_plane(rng, 20)
     found = verify(matches, "homography", OPTIONS)
@@ -197,7 +209,9 @@ def test_a_mirrored_photograph_is_a_homography_that_mirrors(rng):
     expected = np.array([[-1.0, 0, 799], [0, 1, 0], [0, 0, 1]])
     np.testing.assert_allclose(found.matrix / found.matrix[2, 2], expected, atol=1e-2)
     assert (found.inliers == right).mean() > 0.98
-    assert judge(matches, found, OPTIONS).name == "verified"
+    verdict = judge(matches, found, OPTIONS)
+    assert verdict.name == "verified"
+    assert verdict.places > 70
 
 
 def test_a_mirrored_photograph_has_no_epipolar_geometry(rng):
