@@ -80,7 +80,7 @@ def test_depth_is_believed(rng):
 
 
 def test_wrong_matches_that_agree_on_an_epipolar_geometry_are_not_believed(rng):
-    """Each on its line, but anywhere on it: chance does not explain it, neighbours do not follow."""
+    """Each on its line, but anywhere on it: too many for chance, and neighbours do not follow."""
     here = spots(rng, 150)
     matches, found = in_rows(here, rng.uniform(20, 780, 150), turned(rng, 150))
     verdict = judge(matches, found, OPTIONS)
@@ -98,7 +98,7 @@ def test_what_chance_explains_is_not_believed(rng):
 def test_matches_of_a_few_places_count_once_each(rng):
     """Right, and many: but six places."""
     here = np.repeat(spots(rng, 6), 40, axis=0) + rng.uniform(-3, 3, (240, 2))
-    matches = matches_of(frames_at(here), frames_at(here + [40, 0]))
+    matches = matches_of(frames_at(here), frames_at(here + np.array([40, 0])))
     found = Verified(
         np.array([[1.0, 0, 40], [0, 1, 0], [0, 0, 1]]), np.ones(240, bool), "homography"
     )
@@ -123,7 +123,7 @@ def test_places_on_one_line_are_not_believed(rng):
 
 
 def test_what_is_behind_a_camera_does_not_agree(rng):
-    """Points of a camera that goes forward: the epipole is in the middle, all move away from it."""
+    """Points of a camera that goes forward: all move away from the epipole, in the middle."""
     points = rng.uniform([-2, -1.5, 4], [2, 1.5, 8], (50, 3))
     points[:10, 2] *= -1  # behind both; a camera does not see them, an epipolar line does
     centre = np.array([400.0, 300.0])
