@@ -22,6 +22,7 @@ from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
+pytestmark = pytest.mark.long
 
 HOW = Mapping(Settings(max_keypoints=1200, sensitive=True))
 
@@ -47,7 +48,8 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     assert report.points > 800
     assert report.reprojection_error < 0.6
     assert list(report.bad) == ["broken.jpg"]
-    assert {step for step, *_ in steps} == {"describing", "matching", "verifying", "mapping"}
+    told = {step for step, *_ in steps}
+    assert told == {"describing", "matching", "verifying", "checking", "mapping"}
 
     cameras = shared / "data" / "multiview" / "fountain-P11" / "cameras"
     model = pycolmap.Reconstruction(str(out / "sparse" / "0"))
@@ -367,9 +369,11 @@ def test_damaged_reports_are_named(noise, tmp_path, text):
     assert (tmp_path / "out" / "report.json").read_text() == text
 
 
-def test_a_report_with_gaps_is_made_again():
+def test_a_report_of_another_version_or_with_gaps_is_made_again():
     whole = SfmReport(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
     assert SfmReport.from_dict(whole, {}) is not None
+    assert SfmReport.from_dict({**whole, "mkdesc": "0.0.9"}, {}) is None
+    assert SfmReport.from_dict(whole, {"pairs": 3}) is None
     whole.pop("points")
     assert SfmReport.from_dict(whole, {}) is None
 

@@ -140,7 +140,8 @@ def match_images(
     if (guided or wide) and result.verified.matrix is not None:
         result = guide(result, options)
         clock.lap("guided")
-    return _result(result, grays, describe.side, clock.laps)
+    files = (_file(a), _file(b))
+    return _result(result, grays, describe.side, clock.laps, files)
 
 
 def _mirrors(result: TwoViewResult) -> bool:
@@ -191,6 +192,10 @@ class _Clock:
         now = time.perf_counter()
         self.laps[name] = now - self._last
         self._last = now
+
+
+def _file(image: Image) -> Path | None:
+    return Path(image) if isinstance(image, (str, os.PathLike)) else None
 
 
 def _gray(image: Image, max_pixels: int) -> NDArray[np.uint8]:
@@ -251,6 +256,7 @@ def _result(
     grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     side: float,
     timings: dict[str, float],
+    files: tuple[Path | None, Path | None],
 ) -> ImageMatches:
     matches, verified = found.matches, found.verified
     here, there = matches.positions
@@ -271,6 +277,7 @@ def _result(
         keypoints_b=keypoints[1],
         timings=timings,
         images=grays,
+        files=files,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import in_native_order
+from mkdesc._support.arrays import in_native_order, unmasked
 from mkdesc.images.reading import opencv
 
 __all__ = ["as_gray", "as_gray_uint8"]
@@ -33,7 +33,7 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
     """
     if image is None:
         raise ValueError("image: expected an array, got None (cv2.imread gives it for bad files)")
-    array = np.asarray(image)
+    array = unmasked(image, "image")
     if array.dtype.name not in _TYPES:
         raise ValueError(f"image: expected {', '.join(_TYPES)}, got {array.dtype}")
     array = in_native_order(array)

@@ -1,7 +1,12 @@
-"""Reading images with OpenCV, and saying clearly what is wrong with those that cannot be read."""
+"""Reading images, and saying clearly what is wrong with those that cannot be read.
+
+OpenCV decodes them; where it is not installed, Pillow does.
+"""
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +17,14 @@ from numpy.typing import NDArray
 
 from mkdesc.images.header import read_header
 
-__all__ = ["MAX_PIXELS", "one_opencv_thread_each", "opencv", "read_gray"]
+__all__ = [
+    "MAX_PIXELS",
+    "has_opencv",
+    "one_opencv_thread_each",
+    "opencv",
+    "read_gray",
+    "reduced",
+]
 
 #: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
 #: to more than the memory holds.
@@ -28,10 +40,19 @@ def opencv() -> Any:
         import cv2
     except ImportError:
         raise ImportError(
-            "photographs need OpenCV, any build of it that gives the module cv2; if you have "
-            "none: pip install 'mkdesc[images]'"
+            "this needs OpenCV, any build of it that gives the module cv2; if you have none: "
+            "pip install 'mkdesc[images]'"
         ) from None
     return cv2
+
+
+def has_opencv() -> bool:
+    """Whether OpenCV is installed."""
+    try:
+        opencv()
+    except ImportError:
+        return False
+    return True
 
 
 @contextmanager
@@ -42,6 +63,9 @@ def one_opencv_thread_each() -> Iterator[None]:
     ...     opencv().getNumThreads()
     1
     """
+    if not has_opencv():
+        yield
+        return
     cv2 = opencv()
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)
@@ -56,7 +80,7 @@ def read_gray(
 ) -> NDArray[np.uint8]:
     """Read an image file as gray (H, W) uint8.
 
-    The file is read by Python and only decoded by OpenCV, so that any path works everywhere.
+    The file is read by Python and only decoded by OpenCV or Pillow: any path works everywhere.
 
     Parameters
     ----------
@@ -68,7 +92,6 @@ def read_gray(
         Whether to leave the image as the file stores it and not turn it as its EXIF data say.
         COLMAP and hloc leave it.
     """
-    cv2 = opencv()
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: a folder, expected a photograph")
     data = Path(path).read_bytes()
@@ -86,12 +109,61 @@ def read_gray(
         raise ValueError(
             f"{path}: {header.width} x {header.height} px in {len(data)} bytes: damaged, or empty"
         )
+    decode, name = (_by_opencv, "OpenCV") if has_opencv() else (_by_pillow, "Pillow")
+    image = decode(data, as_stored)
+    if image is None:
+        raise ValueError(f"{path}: not an image that {name} can read")
+    return image
+
+
+def _by_opencv(data: bytes, as_stored: bool) -> NDArray[np.uint8] | None:
+    """What OpenCV makes of a file; None: nothing."""
+    cv2 = opencv()
     flags = cv2.IMREAD_GRAYSCALE | (cv2.IMREAD_IGNORE_ORIENTATION if as_stored else 0)
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+        image: NDArray[np.uint8] | None = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error:
-        image = None
-    if image is None:
-        raise ValueError(f"{path}: not an image that OpenCV can read")
-    gray: NDArray[np.uint8] = image
-    return gray
+        return None
+    return image
+
+
+def _by_pillow(data: bytes, as_stored: bool) -> NDArray[np.uint8] | None:
+    """What Pillow makes of a file; None: nothing."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise ImportError(
+            "photographs need OpenCV or Pillow: pip install 'mkdesc[images]'"
+        ) from None
+    try:
+        # How large it is has been looked at already.
+        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as opened:
+            turned = opened if as_stored else ImageOps.exif_transpose(opened)
+            if turned.mode.startswith("I"):  # 16 bits; Pillow would cut them off at 255
+                return np.asarray(np.asarray(turned).astype(np.int64) >> 8, np.uint8)
+            if turned.mode in ("P", "PA", "RGBA", "LA"):  # colours under transparent pixels, too
+                turned = turned.convert("RGBA").convert("RGB")
+            return np.asarray(turned.convert("L"))
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
+        return None
+
+
+def reduced(image: NDArray[np.uint8], max_side: int | None) -> NDArray[np.uint8]:
+    """An image (H, W) that is no longer than this on either side; None: as it is.
+
+    >>> reduced(np.zeros((40, 80), np.uint8), 20).shape
+    (10, 20)
+    """
+    longest = max(image.shape)
+    if max_side is None or longest <= max_side:
+        return image
+    height, width = (max(1, round(n * max_side / longest)) for n in image.shape)
+    if has_opencv():
+        cv2 = opencv()
+        smaller: NDArray[np.uint8] = cv2.resize(
+            image, (width, height), interpolation=cv2.INTER_AREA
+        )
+        return smaller
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BOX))

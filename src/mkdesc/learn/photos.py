@@ -28,7 +28,7 @@ from mkdesc.images.jitter import (
     jitter_frames,
 )
 from mkdesc.images.listing import find_images
-from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.reading import read_gray, reduced
 from mkdesc.learn.shards import TrainingBlock
 
 __all__ = [
@@ -209,7 +209,7 @@ def photo_block(file: Path, index: int, how: Recipe, seed: int) -> PhotoBlock | 
         As for :func:`photo_blocks`.
     """
     try:
-        image = _reduced(read_gray(file), how.max_side)
+        image = reduced(read_gray(file), how.max_side)
         frames = _frames(image, how)
         patches = _cut(_views(image, frames, how, np.random.default_rng([seed, index])), how)
     except (ValueError, OSError) as error:
@@ -296,7 +296,7 @@ class FreshPhotos:
         order = np.random.default_rng([self.seed, around, 1]).permutation(len(self.frames))
         index = list(self.frames)[order[place]]
         before = sum(map(len, list(self.frames.values())[: order[place]]))
-        image = _reduced(read_gray(self.files[index]), self.recipe.max_side)
+        image = reduced(read_gray(self.files[index]), self.recipe.max_side)
         rng = np.random.default_rng([self.seed, index, around, 2])
         first = before * len(self.recipe.views)
         return first, _views(image, self.frames[index], self.recipe, rng)
@@ -337,13 +337,3 @@ def _cut(views: Iterable[View], how: Recipe) -> NDArray[np.uint8]:
     """Patches (n * views, W, W) of views, those of a square together."""
     cut = [cut_patches(*view, how.patch_size, n_threads=1) for view in views]
     return np.stack(cut, axis=1).reshape(-1, how.patch_size, how.patch_size)
-
-
-def _reduced(image: NDArray[np.uint8], max_side: int | None) -> NDArray[np.uint8]:
-    longest = max(image.shape)
-    if max_side is None or longest <= max_side:
-        return image
-    cv2 = opencv()
-    height, width = (max(1, round(n * max_side / longest)) for n in image.shape)
-    reduced: NDArray[np.uint8] = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-    return reduced

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,12 @@ from torch import Tensor
 
 from mkdesc._support.progress import Progress
 from mkdesc.heads.layers import Layers
+from mkdesc.learn.clock import Clock
 from mkdesc.learn.network import LOSSES, Network
 from mkdesc.learn.views import Views
 
 __all__ = ["Schedule", "Trained", "train"]
 
-#: Steps over which the rate rises to its full size, at most a tenth of all.
-WARM_UP = 200
 DECAY = 1e-4
 #: How often, in all, it is checked whether the layers are the best so far.
 CHECKS = 20
@@ -118,7 +116,7 @@ def _train(
     compute = LOSSES[how.loss]
     rng = np.random.default_rng([how.seed, 1])
     size = min(how.batch, views.points)
-    clock = _Clock(how)
+    clock = Clock(how.steps, None if how.minutes is None else 60 * how.minutes)
     best = _Best(network, compute, check, how.device)
     first_loss, interrupted = best.loss, False
     optimizer = torch.optim.AdamW(network.parameters.values(), lr=how.rate, weight_decay=DECAY)
@@ -148,34 +146,6 @@ def _train(
 
 def _on(pairs: tuple[Any, Any], device: str) -> list[Tensor]:
     return [torch.as_tensor(one, dtype=torch.float32, device=device) for one in pairs]
-
-
-class _Clock:
-    """How much of the training is over, by steps or by time, whichever ends first."""
-
-    def __init__(self, how: Schedule) -> None:
-        self._most = math.inf if how.steps is None else how.steps
-        self._seconds = math.inf if how.minutes is None else 60 * how.minutes
-        self._start = time.perf_counter()
-        self.steps = 0
-        self.share = 0.0
-
-    def step(self) -> None:
-        self.steps += 1
-        by_steps = self.steps / self._most
-        # Time is not asked for where it does not count: the same steps every time.
-        timed = self._seconds < math.inf
-        by_time = (time.perf_counter() - self._start) / self._seconds if timed else 0.0
-        self.share = max(by_steps, by_time)
-
-    def expected(self) -> int:
-        """How many steps there will be."""
-        return max(self.steps, round(self.steps / min(self.share, 1.0)))
-
-    def factor(self) -> float:
-        """What the rate is multiplied by."""
-        warm = min(1.0, (self.steps + 1) / min(WARM_UP, max(1.0, self._most / 10)))
-        return warm * (1 + math.cos(math.pi * self.share)) / 2
 
 
 class _Best:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from mkdesc.models.card import Card
 from mkdesc.models.files import bundled_models, load_model, read_card, save_model
-from mkdesc.models.opening import ModelChoice, open_model, parse_model
+from mkdesc.models.opening import ModelChoice, model_file, open_model, parse_model
 
 __all__ = [
     "Card",
     "ModelChoice",
     "bundled_models",
     "load_model",
+    "model_file",
     "open_model",
     "parse_model",
     "read_card",

@@ -11,7 +11,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Affine, Head
@@ -22,7 +25,17 @@ from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
 from mkdesc.models.schema1 import card_of
 
-__all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
+__all__ = [
+    "OWN_MODEL",
+    "bundled_models",
+    "load_model",
+    "read_card",
+    "read_tensors",
+    "save_model",
+]
+
+#: What model files of this package have in them.
+OWN_MODEL = rb"\A.{8}\{.*\"mkdesc\""
 
 _SUFFIX = ".safetensors"
 
@@ -45,6 +58,8 @@ def save_model(
     mkd: MKD,
     path: str | os.PathLike[str],
     learned_from: dict[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Card:
     """Write a descriptor and its head to a safetensors file.
 
@@ -56,6 +71,8 @@ def save_model(
         Where to; should end in ``.safetensors``.
     learned_from
         Anything worth remembering of the learning, as plain values.
+    overwrite
+        Whether to replace a file that is no model of this package.
 
     Returns
     -------
@@ -64,9 +81,11 @@ def save_model(
     """
     from safetensors.numpy import save
 
+    check_target(path, own=OWN_MODEL, overwrite=overwrite)
     head = mkd.effective_head()
     if head is None:
         raise ValueError(f"mkd: expected one with a head or a fitted Whitening, got {mkd!r}")
+    _check_unit(mkd, head)
     operations, tensors = operations_of(head)
     params = {} if mkd.whitening is None else mkd.whitening.get_params()
     card = Card(
@@ -85,6 +104,20 @@ def save_model(
         # Not by save_file, which leaves a temporary file of its own if it is killed.
         partial.write_bytes(save(tensors, {"mkdesc": card.to_json()}))
     return card
+
+
+def _check_unit(mkd: MKD, head: Head) -> None:
+    """Refuse a head that does not make unit vectors, such as one learned from a few patches."""
+    kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
+    patches = np.random.default_rng(0).integers(0, 256, (4, size, size), np.uint8)
+    raw = MKD(kernels, size, backend="numpy").transform(patches)
+    lengths = np.linalg.norm(head.apply(raw), axis=1)
+    if not np.allclose(lengths, 1, atol=1e-3):
+        worst = lengths[np.argmax(np.where(np.isfinite(lengths), np.abs(lengths - 1), np.inf))]
+        raise ValueError(
+            f"mkd: its head makes descriptors of length {worst:.3g}, expected 1; was it learned "
+            "from too few patches?"
+        )
 
 
 def load_model(

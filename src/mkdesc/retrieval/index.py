@@ -58,6 +58,17 @@ class Index:
     path
         Folder of the index, as :meth:`update` wrote it.
 
+    Attributes
+    ----------
+    path
+        The same.
+    settings
+        How its images were described.
+    signatures
+        One for each image.
+    sources
+        Photographs and folders that it was made of.
+
     Examples
     --------
     >>> import tempfile, cv2
@@ -78,7 +89,7 @@ class Index:
         manifest = read_manifest(self.path)
         self.settings = manifest.checked_settings(self.path)
         self.signatures = manifest.load_signatures(self.path)
-        self._sources = [Path(source) for source in manifest.sources]
+        self.sources = [Path(source) for source in manifest.sources]
 
     @staticmethod
     def update(
@@ -124,7 +135,7 @@ class Index:
 
     def image_path(self, name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         """The file of an image: in ``folder``, or where it was when it was indexed."""
-        places = self._sources if folder is None else [Path(folder)]
+        places = self.sources if folder is None else [Path(folder)]
         for place in places:
             file = place / name if place.is_dir() else place
             if file.is_file() and (place.is_dir() or file.name == name):
@@ -157,7 +168,7 @@ class Index:
         """
         check_count("k", k)
         if isinstance(query, (str, os.PathLike)):
-            image: Any = read_gray(Path(query), max_pixels, as_stored=True)
+            image: Any = read_gray(Path(query), max_pixels, as_stored=self.settings.as_stored)
         else:
             image = np.asarray(query)
         mask = None if box is None else _mask(image.shape, box)

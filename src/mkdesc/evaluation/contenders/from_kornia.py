@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from mkdesc._support.files import read_safetensors
 from mkdesc.kernels.patches import resize_patches
 
-__all__ = ["MODULES", "describe_with_kornia", "weights_file"]
+__all__ = [
+    "MODULES",
+    "describe_with_kornia",
+    "load_state",
+    "torch_and_kornia",
+    "weights_file",
+]
 
 #: Side of the patches that each of kornia's descriptors is given, and the name under which torch
 #: keeps its weights, if it has any.
@@ -25,7 +31,8 @@ MODULES = {
 BLOCK = 256
 
 
-def _torch(name: str) -> tuple[Any, Any]:
+def torch_and_kornia(name: str) -> tuple[Any, Any]:
+    """Both modules, or an ImportError that says what needs them."""
     try:
         import kornia
         import torch
@@ -43,7 +50,7 @@ def weights_file(name: str, given: str | None) -> Path | None:
         return Path(given)
     if cached is None:
         return None
-    torch, _ = _torch(name)
+    torch, _ = torch_and_kornia(name)
     file = Path(torch.hub.get_dir()) / "checkpoints" / cached
     if not file.is_file():
         raise ValueError(
@@ -68,7 +75,7 @@ def describe_with_kornia(
     whitening
         For ``kornia-mkd``: training set and method.
     """
-    torch, kornia = _torch(name)
+    torch, kornia = torch_and_kornia(name)
     size, _ = MODULES[name]
     if name == "kornia-sift":
         module = kornia.feature.SIFTDescriptor(size, rootsift=False)
@@ -77,7 +84,7 @@ def describe_with_kornia(
     else:
         make = kornia.feature.HardNet if name == "kornia-hardnet" else kornia.feature.SOSNet
         module = make(pretrained=False)
-        state = _state(torch, weights)
+        state = load_state(torch, weights)
         module.load_state_dict(state.get("state_dict", state))
     module = module.eval()
 
@@ -92,7 +99,8 @@ def describe_with_kornia(
     return describe
 
 
-def _state(torch: Any, weights: Path | None) -> dict[str, Any]:
+def load_state(torch: Any, weights: Path | None) -> dict[str, Any]:
+    """Weights by name, of a safetensors file or what torch loads as weights only."""
     if weights is None:
         raise ValueError("weights: expected a file, got None")
     if weights.suffix == ".safetensors":
@@ -115,7 +123,7 @@ def _mkd(
     if whitening is None:
         raise ValueError("kornia-mkd: expected kornia-mkd:FILE:SET:METHOD")
     subset, method = whitening
-    state = _state(torch, weights)
+    state = load_state(torch, weights)
     key = "lw" if method == "lw" else "pca"
     parts = ("mean", "eigvecs", "eigvals")
     if any(f"{subset}.{key}.{part}" not in state for part in parts):

@@ -165,7 +165,7 @@ def _entries(
         descriptors = default_descriptors() if table is None else PAPER_ROWS
     chosen = get_descriptors(descriptors)
     if table is None:
-        chosen = with_earlier(output, chosen)
+        chosen = with_earlier(output, chosen, get_descriptor)
     labels = short_names(one.name for one in chosen)
     learned = [one for one in chosen if isinstance(one, LearnedDescriptor)]
     if learned and training is None and not split.train:

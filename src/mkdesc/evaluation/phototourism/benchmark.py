@@ -24,6 +24,7 @@ from mkdesc.evaluation.contenders import (
     PatchDescriptor,
     ProjectedDescriptor,
     base_of,
+    get_descriptor,
     get_descriptors,
 )
 from mkdesc.evaluation.filling import fill_cache
@@ -121,7 +122,7 @@ def run_phototourism(
         raise ValueError("public_code: it is an option of the protocol 'revisited'")
     found = find_subsets(root, subsets)
     asked = get_descriptors(PAPER_ROWS if descriptors is None else descriptors)
-    chosen = with_earlier(output, asked)
+    chosen = with_earlier(output, asked, get_descriptor)
     learned = any(isinstance(one, LearnedDescriptor) for one in chosen)
     if learned and len(found) < 2:
         raise ValueError(

@@ -73,6 +73,10 @@ class Keypoints:
 
         Equally strong ones by place, sigma and angle, so that the order is always the same.
         """
+        return self.take(self.strongest_first(n))
+
+    def strongest_first(self, n: int | None = None) -> NDArray[np.int64]:
+        """The numbers of :meth:`strongest`, in its order."""
         check_max_keypoints(n)
         chosen = np.arange(len(self))
         if n is not None and n < len(self):  # sorting all of them takes long
@@ -80,7 +84,7 @@ class Keypoints:
             chosen = np.flatnonzero(self.scores >= enough)
         x, y, sigma, angle = self.points[chosen].T
         order = np.lexsort((angle, sigma, y, x, -self.scores[chosen]))
-        return self.take(chosen[order[:n]])
+        return chosen[order[:n]]
 
     def upright(self) -> Keypoints:
         """All with an angle of 0, one for each place and sigma; the strongest first."""

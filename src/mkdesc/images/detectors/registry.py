@@ -22,6 +22,7 @@ __all__ = [
 
 #: Names and classes. OpenCV's: some builds lack akaze, kaze or brisk.
 DETECTORS = {
+    "learned": "mkdesc.images.detectors.learned:Learned",
     "sift": "mkdesc.images.detectors.opencv:Sift",
     "orb": "mkdesc.images.detectors.opencv:Orb",
     "akaze": "mkdesc.images.detectors.opencv:Akaze",

@@ -1,0 +1,93 @@
+"""``mkdesc learn keypoints``: a detector from one's own photographs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mkdesc._support.progress import Progress
+from mkdesc._support.targets import check_target
+from mkdesc.cli.options import Overwrite
+from mkdesc.cli.progress import console, told
+from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
+from mkdesc.learn.keypoints import learn_keypoints
+from mkdesc.models import model_file
+
+__all__ = ["command"]
+
+#: Where nobody watches a progress bar: seconds between lines, the first after fewer.
+FIRST_NEWS, NEWS = 3.0, 15.0
+
+
+def command(
+    photos: Annotated[Path, typer.Argument(help="Folder of photographs.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MINE.safetensors", help="Where to write.")
+    ],
+    model: Annotated[
+        str, typer.Option(help="The model that will describe the keypoints: a name or a file.")
+    ] = "photo-net",
+    upright: Annotated[
+        bool, typer.Option("--upright", help="For level cameras: keypoints without angles.")
+    ] = False,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Steps, at most; default: 3,000 on a GPU, 300 smaller ones on a CPU."),
+    ] = None,
+    limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Seconds of teaching, at most.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same weights.")] = 0,
+    device: Annotated[
+        str, typer.Option(help="cpu, cuda, cuda:1, ...; auto: a GPU if there is one.")
+    ] = "auto",
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WEIGHTS",
+            help="Go on from these weights, a name or a file; default: random ones.",
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Teach the learned detector which points a model matches, on plain photographs."""
+    if output.suffix != ".safetensors":
+        raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
+    check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
+    shown = told("photos", "reading") if console.is_terminal else nullcontext(_lines())
+    with shown as tell:
+        learned = learn_keypoints(
+            photos,
+            model=model,
+            upright=upright,
+            steps=steps,
+            seconds=limit,
+            seed=seed,
+            device=device,
+            start=start,
+            progress=tell,
+        )
+    learned.save(output, overwrite=overwrite)
+    for line in learned.report.lines():
+        console.print(line, soft_wrap=True)
+    console.print(f"written: {output}", soft_wrap=True)
+
+
+def _lines() -> Progress:
+    """A callback that prints a line now and then."""
+    began = time.monotonic()
+    due = began + FIRST_NEWS
+
+    def tell(what: str, done: int, total: int) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now < due and done < total:
+            return
+        due = now + NEWS
+        console.print(f"{now - began:.0f} s: {what} ({done:,} of {total:,})", soft_wrap=True)
+
+    return tell

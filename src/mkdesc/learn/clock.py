@@ -1,0 +1,53 @@
+"""How far a training is, and how large its steps are: warm-up, then a cosine."""
+
+from __future__ import annotations
+
+import math
+import time
+
+__all__ = ["Clock"]
+
+#: Steps over which the rate rises to its full size, at most a tenth of all.
+WARM_UP = 200
+
+
+class Clock:
+    """How much of a training is over, by steps or by time, whichever ends first.
+
+    Parameters
+    ----------
+    steps, seconds
+        How many there may be; None: any number.
+
+    Examples
+    --------
+    >>> clock = Clock(steps=4, seconds=None)
+    >>> clock.step()
+    >>> clock.share, clock.expected()
+    (0.25, 4)
+    """
+
+    def __init__(self, steps: int | None, seconds: float | None) -> None:
+        self._most = math.inf if steps is None else steps
+        self._seconds = math.inf if seconds is None else seconds
+        self._start = time.perf_counter()
+        self.steps = 0
+        self.share = 0.0
+
+    def step(self) -> None:
+        """One more is done."""
+        self.steps += 1
+        by_steps = self.steps / self._most
+        # Time is not asked for where it does not count: the same steps every time.
+        timed = self._seconds < math.inf
+        by_time = (time.perf_counter() - self._start) / self._seconds if timed else 0.0
+        self.share = max(by_steps, by_time)
+
+    def expected(self) -> int:
+        """How many steps there will be."""
+        return max(self.steps, round(self.steps / min(self.share, 1.0)))
+
+    def factor(self) -> float:
+        """What the rate is multiplied by."""
+        warm = min(1.0, (self.steps + 1) / min(WARM_UP, max(1.0, self._most / 10)))
+        return warm * (1 + math.cos(math.pi * self.share)) / 2

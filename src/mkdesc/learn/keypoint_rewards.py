@@ -1,0 +1,282 @@
+"""Drawing keypoints by chance, matching them, and what each was worth: the reward of DISK.
+
+In every cell of a level one pixel is drawn by the softmax of its scores, and accepted with the
+sigmoid of its score. Accepted points of two views are described by a model that stays as it is
+and matched by mutual nearest neighbours; right matches are rewarded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, grid_sample, logsigmoid, pad
+
+from mkdesc.images.detectors.learned_torch import (
+    Scorer,
+    gaussian,
+    mean_gradients,
+    pyramid,
+    strict_maxima,
+)
+from mkdesc.learn.keypoint_views import Pairs, project
+
+__all__ = ["Describe", "Drawn", "Matched", "Rules", "best_points", "draw_points", "match_points"]
+
+#: Unit vectors (N, D) of patches (N, W, W) in [0, 1].
+Describe = Callable[[Tensor], Tensor]
+
+#: Side, in pixels of its level, of the square that is described around a keypoint.
+SQUARE = 32.0
+#: Levels have at least this many pixels beyond the margin of the network.
+LEAST = 32
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How points are drawn and judged.
+
+    Attributes
+    ----------
+    cell
+        Side of the cells in which one point is drawn, in pixels of a level.
+    levels
+        How many levels of the pyramid are looked at.
+    upright
+        Whether points have no angle.
+    right, wrong
+        Distances in pixels of a level, times at most two for coarse ones: nearer matches are
+        right, those farther away wrong.
+    wrong_cost, point_cost
+        What a wrong match and any point cost, beside the reward of 1 of a right match.
+    """
+
+    cell: int = 8
+    levels: int = 3
+    upright: bool = False
+    right: float = 1.5
+    wrong: float = 3.0
+    wrong_cost: float = 0.15
+    point_cost: float = 0.005
+
+
+class Drawn(NamedTuple):
+    """Points of views (2 B, N, ...).
+
+    Attributes
+    ----------
+    places
+        (2 B, N, 2) x and y in pixels of the view.
+    scales
+        (N,) pixels of the view that one of their level stands for.
+    used
+        (2 B, N) whether they are there at all.
+    log_probability
+        (2 B, N) of having been drawn and accepted.
+    patches
+        (n, W, W) of those that are used.
+    """
+
+    places: Tensor
+    scales: Tensor
+    used: Tensor
+    log_probability: Tensor
+    patches: Tensor
+
+
+class Matched(NamedTuple):
+    """What matching came to: rewards (2 B, N), and counts."""
+
+    rewards: Tensor
+    right: Tensor
+    matches: Tensor
+    points: Tensor
+
+
+def draw_points(
+    scorer: Scorer,
+    pairs: Pairs,
+    rules: Rules,
+    square: float,
+    patch_size: int,
+    generator: torch.Generator,
+) -> Drawn:
+    """Draw points of all views by chance; gradients flow to the log probabilities."""
+    found = []
+    for level in pyramid(pairs.images, rules.levels, 2 * scorer.margin + LEAST):
+        scores, cell = scorer(level), rules.cell
+        count, rows, columns = len(scores), scores.shape[1] // cell, scores.shape[2] // cell
+        cells = scores[:, : rows * cell, : columns * cell]
+        cells = cells.view(count, rows, cell, columns, cell).transpose(2, 3)
+        cells = cells.reshape(count, rows * columns, cell * cell)
+        with torch.no_grad():
+            chance = torch.rand(cells.shape, generator=generator, device=cells.device)
+            gumbel = -torch.log(-torch.log(chance.clamp(1e-9, 1 - 1e-7)))
+            chosen = (cells + gumbel).argmax(-1, keepdim=True)
+        score = cells.gather(-1, chosen)[..., 0]
+        log_probability = cells.log_softmax(-1).gather(-1, chosen)[..., 0] + logsigmoid(score)
+        with torch.no_grad():
+            drawn = torch.rand(score.shape, generator=generator, device=score.device)
+            number = torch.arange(rows * columns, device=score.device)
+            y = number // columns * cell + chosen[..., 0] // cell + scorer.margin
+            x = number % columns * cell + chosen[..., 0] % cell + scorer.margin
+            at = torch.stack([x, y], dim=-1)
+            used = (drawn < score.sigmoid()) & _shown(pairs.inside, at, level)
+            patches = _cut(level, at, used, rules.upright, square, patch_size)
+        found.append((*_in_view(at.float(), level, pairs), used, log_probability, patches))
+    return _together(found)
+
+
+@torch.no_grad()
+def best_points(
+    scorer: Scorer, pairs: Pairs, rules: Rules, count: int, patch_size: int, levels: int
+) -> Drawn:
+    """The best points of all views, as a detector finds them (without sub-pixel places)."""
+    found, strengths = [], []
+    made = pyramid(pairs.images, levels, 2 * scorer.margin + LEAST)
+    for level in made:
+        scores = scorer(level)
+        masked = scores.masked_fill(~strict_maxima(scores), -math.inf)
+        few = min(count, masked[0].numel())
+        strength, place = masked.flatten(1).topk(few)
+        y, x = place // scores.shape[2] + scorer.margin, place % scores.shape[2] + scorer.margin
+        at = torch.stack([x, y], dim=-1)
+        strength = strength.masked_fill(~_shown(pairs.inside, at, level), -math.inf)
+        strengths.append(strength)
+        found.append((*_in_view(at.float(), level, pairs), at))
+    places, strength = torch.cat([one[0] for one in found], 1), torch.cat(strengths, 1)
+    scales = torch.cat([one[1] for one in found])
+    near = torch.cdist(places, places) < 2 * torch.minimum(scales[:, None], scales[None])
+    beaten = (near & (strength[:, None, :] > strength[:, :, None])).any(-1)
+    strength = strength.masked_fill(beaten, -math.inf)
+    enough = strength.topk(min(count, strength.shape[1])).values[:, -1:]
+    used = (strength >= enough) & (strength > -math.inf)
+    parts, start = [], 0
+    for level, (place, scale, at) in zip(made, found, strict=True):
+        mine = used[:, start : start + at.shape[1]]
+        start += at.shape[1]
+        patches = _cut(level, at, mine, rules.upright, SQUARE, patch_size)
+        parts.append((place, scale, mine, torch.zeros_like(mine, dtype=torch.float32), patches))
+    return _together(parts)
+
+
+@torch.no_grad()
+def match_points(
+    drawn: Drawn, pairs: Pairs, describe: Describe, rules: Rules, cost: float
+) -> Matched:
+    """Describe and match points, and reward them.
+
+    Parameters
+    ----------
+    drawn, pairs
+        Points, and the views they are in.
+    describe
+        What describes patches.
+    rules
+        What is right, and what wrong.
+    cost
+        Share of the costs that is charged.
+    """
+    vectors = describe(drawn.patches).float()
+    half, used = len(drawn.used) // 2, drawn.used
+    table = vectors.new_zeros((*used.shape, vectors.shape[1]))
+    table[used] = vectors
+    alike = table[:half] @ table[half:].mT
+    alike.masked_fill_(~(used[:half, :, None] & used[half:, None, :]), -2)
+    forth, back = alike.argmax(2), alike.argmax(1)
+    own = torch.arange(used.shape[1], device=used.device)
+    nearest = torch.cat([forth, back])
+    mutual = torch.cat([back.gather(1, forth), forth.gather(1, back)]) == own
+    other_used = torch.cat([used[half:], used[:half]])
+    mutual &= used & other_used.gather(1, nearest)
+    moved = project(pairs.to_other, drawn.places)
+    size = pairs.images.shape[-1]
+    visible = ((moved > 0) & (moved < size - 1)).all(-1)
+    others = torch.cat([drawn.places[half:], drawn.places[:half]])
+    partner = others.gather(1, nearest[..., None].expand(-1, -1, 2))
+    unit = torch.maximum(drawn.scales[None], drawn.scales[nearest]).clamp_max(2)
+    distance = (moved - partner).norm(dim=-1) / unit
+    right, wrong = mutual & (distance < rules.right), mutual & (distance > rules.wrong)
+    reward = right.float() - cost * (rules.wrong_cost * wrong.float() + rules.point_cost)
+    return Matched(
+        reward * (used & visible),
+        right[:half].sum(),
+        (mutual & visible)[:half].sum(),
+        used.sum() / 2,
+    )
+
+
+def _shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
+    """Whether points (B, N, 2) of a level are where the view shows its photograph."""
+    scale = inside.shape[-1] / level.shape[-1]
+    there = ((at.float() + 0.5) * scale - 0.5).round().long().clamp(0, inside.shape[-1] - 1)
+    return inside.flatten(1).gather(1, there[..., 1] * inside.shape[-1] + there[..., 0])
+
+
+def _in_view(at: Tensor, level: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    """Places (B, N, 2) in the view, and the scale (N,) of the level."""
+    scale = pairs.images.shape[-1] / level.shape[-1]
+    return (at + 0.5) * scale - 0.5, torch.full((at.shape[1],), scale, device=at.device)
+
+
+def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -> Drawn:
+    """Points of all levels; patches in the order in which a mask of them selects."""
+    places, scales, used, log_probability, patches = zip(*levels, strict=True)
+    every = torch.cat(used, 1)
+    size = patches[0].shape[-1]
+    ordered = patches[0].new_empty((int(every.sum()), size, size))
+    number = every.flatten().cumsum(0).view(every.shape) - 1
+    start = 0
+    for mine, cut in zip(used, patches, strict=True):
+        ordered[number[:, start : start + mine.shape[1]][mine]] = cut
+        start += mine.shape[1]
+    return Drawn(
+        torch.cat(places, 1), torch.cat(scales), every, torch.cat(log_probability, 1), ordered
+    )
+
+
+def _cut(
+    level: Tensor, at: Tensor, used: Tensor, upright: bool, square: float, patch_size: int
+) -> Tensor:
+    """Patches (n, W, W) of the points (B, N, 2) of a level (B, H, W) that are used."""
+    height, width = level.shape[1:]
+    which = torch.arange(len(level), device=level.device)[:, None].expand(used.shape)[used]
+    x, y = at[used].unbind(-1)
+    if upright:
+        cos, sin = (
+            torch.ones_like(x, dtype=torch.float32),
+            torch.zeros_like(x, dtype=torch.float32),
+        )
+    else:
+        flat = which * (height * width) + y * width + x
+        across, down = (g.flatten()[flat] for g in mean_gradients(level))
+        length = (across**2 + down**2).sqrt().clamp_min(1e-12)
+        cos, sin = across / length, down / length
+    step = square / patch_size
+    smooth = _smoothed(level, 0.5 * math.sqrt(step**2 - 1)) if step > 1.05 else level
+    offsets = (torch.arange(patch_size, device=level.device) + 0.5 - patch_size / 2) * step
+    u, v = offsets[None, None, :], offsets[None, :, None]
+    cos, sin = cos[:, None, None], sin[:, None, None]
+    px = x[:, None, None] + cos * u - sin * v
+    py = y[:, None, None] + sin * u + cos * v
+    # One tall picture of all views: rows of other views are never reached.
+    px, py = px.clamp(0, width - 1), py.clamp(0, height - 1)
+    tall = py + (which * height)[:, None, None]
+    rows = len(level) * height
+    grid = torch.stack([px * (2 / (width - 1)) - 1, tall * (2 / (rows - 1)) - 1], dim=-1)
+    picture = smooth.reshape(1, 1, rows, width)
+    n = len(x)
+    return grid_sample(picture, grid.view(1, n * patch_size, patch_size, 2), align_corners=True)[
+        0, 0
+    ].view(n, patch_size, patch_size)
+
+
+def _smoothed(level: Tensor, sigma: float) -> Tensor:
+    radius = max(1, round(3 * sigma))
+    taps = gaussian(sigma, radius, level.device)
+    wide = pad(level[:, None], (radius, radius, radius, radius), mode="replicate")
+    return conv2d(conv2d(wide, taps.view(1, 1, 1, -1)), taps.view(1, 1, -1, 1))[:, 0]

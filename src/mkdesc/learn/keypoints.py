@@ -1,0 +1,242 @@
+"""Teaching the learned detector on one's own photographs: ``mkdesc learn keypoints``."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.optional import needed
+from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.version import __version__
+from mkdesc.images.detectors.learned_weights import (
+    Weights,
+    load_weights,
+    save_weights,
+)
+from mkdesc.images.reading import read_gray, reduced
+from mkdesc.learn.photos import list_photos
+from mkdesc.models import load_model
+
+if TYPE_CHECKING:
+    from mkdesc.learn.keypoint_training import Figures, KeypointRecipe
+
+__all__ = ["KeypointReport", "LearnedKeypoints", "hold_out", "learn_keypoints", "recipe_for"]
+
+#: Steps on a GPU and on a CPU, unless told otherwise.
+GPU_STEPS, CPU_STEPS = 3000, 300
+#: On a CPU: pairs of views per step, and their side in pixels.
+CPU_PAIRS, CPU_SIZE = 2, 256
+#: Photographs are reduced to this many pixels, as those that heads are learned from.
+MAX_SIDE = 1600
+#: Smaller ones have nothing to teach.
+MIN_SIDE = 96
+#: One in so many photographs is held out.
+HELD_OUT = 10
+
+
+@dataclass(frozen=True)
+class KeypointReport:
+    """What came of teaching.
+
+    Attributes
+    ----------
+    photos, held_out
+        How many photographs were learned from, and the names of those that were not.
+    before, after
+        Figures on photographs that were held out (if there were too few: on all), of the weights
+        that it began with and of those learned.
+    steps, seconds, interrupted
+        How long it took, and whether Ctrl-C ended it.
+    """
+
+    photos: int
+    held_out: list[str]
+    before: Figures
+    after: Figures
+    steps: int
+    seconds: float
+    interrupted: bool
+
+    def lines(self) -> list[str]:
+        """The report for reading."""
+        which = "photographs held out" if self.held_out else "the photographs learned from"
+        lines = [
+            f"{self.photos} photographs, {self.steps:,} steps, {self.seconds:.1f} s",
+            f"on pairs of views of {which}:",
+            f"  before: {self.before}",
+            f"  after:  {self.after}",
+        ]
+        if self.interrupted:
+            lines.insert(1, "interrupted: this is the best until then")
+        return lines
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedKeypoints:
+    """Weights of a detector, and how they were learned."""
+
+    weights: Weights
+    report: KeypointReport
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the weights with their card to a safetensors file.
+
+        A file that has no such weights is replaced only if ``overwrite`` says so.
+        """
+        save_weights(self.weights, path, overwrite=overwrite)
+
+
+def learn_keypoints(
+    photos: str | Path | Iterable[str | Path],
+    *,
+    model: str | os.PathLike[str] = "photo-net",
+    upright: bool = False,
+    steps: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    start: str | os.PathLike[str] | None = None,
+    recipe: KeypointRecipe | None = None,
+    progress: Progress | None = None,
+) -> LearnedKeypoints:
+    """Teach the learned detector which points a model matches, by reward; needs PyTorch.
+
+    Parameters
+    ----------
+    photos
+        A folder (those of folders in it too), or a list of files.
+    model
+        The model that will describe the keypoints: a name or a file. It stays as it is.
+    upright
+        Whether keypoints are to have no angle: for level cameras.
+    steps, seconds
+        How long, at most; both None: 3,000 steps on a GPU, 300 smaller ones on a CPU.
+    seed
+        The same seed gives the same weights on a CPU, unless ``seconds`` ended it.
+    device
+        Of PyTorch; ``"auto"``: a GPU if there is one.
+    start
+        Weights to begin with, a name or a file; None: random ones.
+    recipe
+        How, in detail (whether keypoints are upright, too); None: what suits the device.
+    progress
+        Told of the steps. A KeyboardInterrupt ends the teaching: the best so far is returned.
+    """
+    for name, value in (("steps", steps), ("seconds", seconds)):
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}: expected a number > 0 or None, got {value!r}")
+    with needed("learning keypoints needs PyTorch", "torch"):
+        import torch  # noqa: F401
+    from mkdesc.compute.torch.backend import chosen_device
+    from mkdesc.learn import keypoint_training as training
+    from mkdesc.learn.keypoint_views import Photos
+
+    tell = nobody if progress is None else progress
+    where = chosen_device(None if device == "auto" else device)
+    chosen = recipe or recipe_for(where.type == "cpu", upright)
+    mkd = load_model(model).fit()
+    first = training.fresh_weights(chosen, seed) if start is None else load_weights(start)
+    images = _read(list_photos(photos), tell)
+    learned, kept = hold_out(list(images), seed)
+    bank = Photos([images[name] for name in learned], where)
+    others = Photos([images[name] for name in kept or learned], where)
+    describe, size = training.describe_with(mkd, where), int(mkd.patch_size)
+    figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
+    before = training.measure(first, figures, describe, chosen.rules, size)
+    if steps is None and seconds is None:
+        steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
+    taught = training.teach(
+        first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=tell
+    )
+    after = training.measure(taught.weights, figures, describe, chosen.rules, size)
+    report = KeypointReport(
+        len(learned), kept, before, after, taught.steps, taught.seconds, taught.interrupted
+    )
+    card = _card(report, chosen, model=os.fspath(model), seed=seed, device=str(where))
+    card["began_as"] = "random weights" if start is None else Path(os.fspath(start)).name
+    return LearnedKeypoints(replace(taught.weights, card=card), report)
+
+
+def hold_out(names: list[str], seed: int) -> tuple[list[str], list[str]]:
+    """Names of photographs to learn from, and of those held out.
+
+    Photographs whose names differ by a number at the end alone may show the same: all of them are
+    held out, or none.
+
+    Examples
+    --------
+    >>> learned, kept = hold_out([f"{scene}_{i}.jpg" for scene in "abcd" for i in range(5)], 0)
+    >>> len(learned), len(kept), len({name[0] for name in kept})
+    (15, 5, 1)
+    """
+    scenes: dict[str, list[str]] = {}
+    for name in sorted(names):
+        scenes.setdefault(re.sub(r"[\W_]*\d*\.\w+$", "", name), []).append(name)
+    kept: list[str] = []
+    for number in np.random.default_rng([seed, 13]).permutation(len(scenes)):
+        scene = list(scenes.values())[number]
+        if len(kept) >= len(names) / HELD_OUT or len(kept) + len(scene) > len(names) / 2:
+            continue
+        kept += scene
+    return [name for name in names if name not in kept], sorted(kept)
+
+
+def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
+    """What suits the device and the kind of keypoints."""
+    from mkdesc.learn.keypoint_training import KeypointRecipe
+
+    recipe = KeypointRecipe()
+    rotation = recipe.views.rotation if upright else 180.0
+    return replace(
+        recipe,
+        rules=replace(recipe.rules, upright=upright),
+        views=replace(recipe.views, rotation=rotation),
+        pairs=CPU_PAIRS if on_cpu else recipe.pairs,
+        size=CPU_SIZE if on_cpu else recipe.size,
+    )
+
+
+def _read(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8]]:
+    """Photographs by their names; unreadable ones are skipped with a warning."""
+    images: dict[str, NDArray[np.uint8]] = {}
+    reasons = []
+    for number, file in enumerate(files):
+        try:
+            image = reduced(read_gray(file), MAX_SIDE)
+            if min(image.shape) < MIN_SIDE:
+                raise ValueError(f"{file}: smaller than {MIN_SIDE} px")
+        except (ValueError, OSError) as error:
+            reasons.append(str(error))
+            warnings.warn(f"skipped: {error}", RuntimeWarning, stacklevel=3)
+            continue
+        images[file.name if file.name not in images else str(file)] = image
+        tell("reading", number + 1, len(files))
+    if not images:
+        raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
+    return images
+
+
+def _card(report: KeypointReport, recipe: KeypointRecipe, **facts: Any) -> dict[str, Any]:
+    """What the file says of itself, in plain values."""
+    return {
+        "kind": "upright" if recipe.rules.upright else "turned",
+        "photos": report.photos,
+        "held_out": report.held_out,
+        "steps": report.steps,
+        "seconds": round(report.seconds, 1),
+        "recipe": asdict(recipe),
+        "before": asdict(report.before),
+        "after": asdict(report.after),
+        "version": __version__,
+        "command": [Path(sys.argv[0]).name, *(Path(word).name for word in sys.argv[1:])],
+        **facts,
+    }
