@@ -2,9 +2,9 @@
 
 Most of the time of a hopeless pair goes into describing its photographs in all views, so what was
 seen of a photograph is kept in a folder and used in its other pairs, too. Unrelated pairs are
-matched plainly first. Then, until the time is over and beginning with those of which most matches
-agree, they are matched with shapes but without views from aside, and then with all views. A second
-run goes on where the first one stopped.
+matched plainly first. Then, until the time is over and beginning with those that have the most
+matches, they are matched with shapes but without views from aside, and then with all views. A
+second run goes on where the first one stopped.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ def refuse(
             found = mkdesc.match_images(a, b, features, **HOW[how])
             row = {"kind": kind, "pair": name, "how": how, "cpu": time.process_time() - cpu}
             row |= {"accepted": found.verified, "verdict": found.verdict, "reason": found.reason}
-            agree = mkdesc.verify_matches(found.points_a, found.points_b).inliers
-            row["agree"] = int(agree.sum())
+            row["matches"] = len(found)
             add(row)
             if how == "wide" or found.verified:
                 said = "ACCEPTED" if found.verified else "refused"
@@ -96,7 +95,7 @@ def refuse(
             _sum_up("facades", how, [matched("facades", how, *pair) for pair in facades])
         plain = [matched("unrelated", "plain", *pair) for pair in pairs]
         _sum_up("unrelated", "plain", plain)
-        hardest = np.argsort([-row["agree"] for row in plain], kind="stable")
+        hardest = np.argsort([-row["matches"] for row in plain], kind="stable")
         end = time.monotonic() + 60 * minutes
         for how in ("shapes", "wide"):
             tried = []
