@@ -8,6 +8,10 @@ import time
 import cv2
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+from mkdesc.cli.app import app
+from mkdesc.matching import two_views
 
 
 @pytest.fixture
@@ -98,6 +102,19 @@ def test_pictures_of_other_things_are_exit_code_one(folder, other, message, run)
     assert (folder / "m.csv").read_text().startswith("x_a,y_a,x_b,y_b,distance,inlier")
 
 
+def test_repeated_structure_is_exit_code_three(folder, monkeypatch):
+    """The reason is in the message and in the files."""
+    said = two_views.Verdict("ambiguous", "repeated structure: ambiguous; seen twice")
+    monkeypatch.setattr(two_views, "judge", lambda *_: said)
+    names = [str(folder / name) for name in ("a.png", "b.png", "m.json")]
+    done = CliRunner().invoke(app, ["match", *names[:2], "-o", names[2]])
+    assert done.exit_code == 3
+    assert "none verified: repeated structure: ambiguous; seen twice (auto)" in done.stderr
+    written = json.loads((folder / "m.json").read_text())
+    assert (written["verified"], written["verdict"]) == (False, "ambiguous")
+    assert written["reason"] == said.reason
+
+
 def test_match_goes_wide(folder, run):
     """A tilt of six: plain matching gives up, --wide does not."""
     image = cv2.imread(str(folder / "a.png"), 0)
@@ -106,8 +123,9 @@ def test_match_goes_wide(folder, run):
     cv2.imwrite(str(folder / "c.png"), cv2.warpAffine(blurred, squeeze, (300, 240)))
     assert run("match", "a.png", "c.png", cwd=folder).returncode == 1
     done = run("match", "a.png", "other.png", "--wide", "--keypoints", "50", cwd=folder)
+    assert done.returncode == 1
     assert "none verified: " in done.stderr
-    assert done.stderr.strip().endswith("(auto)")  # what --wide is for was tried
+    assert done.stderr.strip().endswith("(auto)")  # nothing more to try
     done = run("match", "a.png", "c.png", "--wide", "-o", "m.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     matrix = np.array(json.loads((folder / "m.json").read_text())["matrix"])

@@ -51,7 +51,8 @@ def command(
         ),
     ] = False,
     limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Seconds after which --wide gives up.")
+        float,
+        typer.Option(metavar="SECONDS", help="Seconds after which --wide tries no more views."),
     ] = 30.0,
     keypoints: Keypoints = 2000,
     detector: Detector = DEFAULT_DETECTOR,
