@@ -66,6 +66,12 @@ class Maxima(NamedTuple):
         """Some of them."""
         return Maxima(*(values[indices] for values in self))
 
+    def strongest(self, n: int) -> Maxima:
+        """Those with the ``n`` highest scores, and all that are as high as the last of them."""
+        if len(self.score) <= n:
+            return self
+        return self.take(np.flatnonzero(self.score >= np.partition(self.score, -n)[-n]))
+
 
 def no_maxima() -> Maxima:
     """Those of an image that is too small."""
