@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 CHANNELS = 8
 #: Numbers in a vector, and vectors at a time of each of eight channels: registers are that many.
 LANES, VECTORS = (16, 2) if llvmlite.binding.get_host_cpu_features().get("avx512f") else (8, 1)
-#: Vectors at a time of a single channel.
-SINGLE_VECTORS = 4
+#: Vectors at a time of two rows.
+ROW_VECTORS = 4
 #: Pixels at a time, at most: rows have as many more than they need.
-PIXELS = LANES * max(VECTORS, SINGLE_VECTORS)
+PIXELS = LANES * max(VECTORS, ROW_VECTORS)
 
 
-def block_sums(side, channels, vectors):
+def block_sums(side, channels, vectors, rectified):
     """What sums some channels of some vectors of pixels, for kernels of this side."""
 
     @intrinsic
@@ -77,7 +77,7 @@ def block_sums(side, channels, vectors):
                 begin = builder.add(x, builder.mul(step, whole(o)))
                 for v, total in enumerate(totals[o]):
                     value = builder.load(total)
-                    if channels > 1:
+                    if rectified:
                         above = builder.fcmp_ordered(">", value, nothing)
                         value = builder.select(above, value, nothing)
                     place = at(out, builder.add(begin, whole(LANES * v)))
@@ -89,8 +89,8 @@ def block_sums(side, channels, vectors):
     return sums
 
 
-eight_1, eight_3, eight_5 = (block_sums(side, CHANNELS, VECTORS) for side in (1, 3, 5))
-single_1, single_3, single_5 = (block_sums(side, 1, SINGLE_VECTORS) for side in (1, 3, 5))
+eight_1, eight_3, eight_5 = (block_sums(side, CHANNELS, VECTORS, True) for side in (1, 3, 5))
+two_1, two_3, two_5 = (block_sums(side, 2, ROW_VECTORS, False) for side in (1, 3, 5))
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
@@ -123,12 +123,17 @@ def eight_channels(side, source, starts, weights, biases, width, out, step):
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
-def single_channel(side, source, starts, weights, biases, width, out):
-    """The same for a single channel, which may be negative."""
-    for x in range(0, width, LANES * SINGLE_VECTORS):
+def two_rows(side, source, starts, weights, biases, width, out, step):
+    """Two rows, one below the other, of a single channel that may be negative.
+
+    As :func:`eight_channels`, with rows for channels: ``starts`` are of ``side`` + 1 rows for each
+    channel that comes in, and weights of the two rows differ by where their zeros are. A pixel
+    that was read serves both.
+    """
+    for x in range(0, width, LANES * ROW_VECTORS):
         if side == 5:
-            single_5(source, starts, weights, biases, x, out, 0)
+            two_5(source, starts, weights, biases, x, out, step)
         elif side == 3:
-            single_3(source, starts, weights, biases, x, out, 0)
+            two_3(source, starts, weights, biases, x, out, step)
         else:
-            single_1(source, starts, weights, biases, x, out, 0)
+            two_1(source, starts, weights, biases, x, out, step)

@@ -13,11 +13,11 @@ from mkdesc.images.detectors.convolving_numba import (
     CHANNELS,
     PIXELS,
     eight_channels,
-    single_channel,
+    two_rows,
 )
 
-#: Rows that a layer looks at, at most.
-ROWS = 5
+#: Rows that a layer looks at, at most: the last one makes two rows of five at a time.
+ROWS = 6
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"}, inline="never")
@@ -30,20 +30,16 @@ def change_sums(sums, squares, added, taken):
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
-def sums_around(columns, radius, out):
-    """Sums of all numbers at most a radius away."""
-    n = len(columns)
-    total = 0.0
-    for x in range(min(radius, n)):
+def sums_around(columns, squares, side, sums, square_sums):
+    """Sums of ``side`` numbers that follow each, of two rows."""
+    total, square = 0.0, 0.0
+    for x in range(side):
         total += columns[x]
-    for x in range(n):
-        change = 0.0
-        if x + radius < n:
-            change = columns[x + radius]
-        if x > radius:
-            change -= columns[x - radius - 1]
-        total += change
-        out[x] = total
+        square += squares[x]
+    for x in range(len(sums)):
+        total += columns[x + side] - columns[x]
+        square += squares[x + side] - squares[x]
+        sums[x], square_sums[x] = total, square
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"}, inline="never")
@@ -65,8 +61,8 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
     first, last : int
         Rows of the scores.
     weights : (L, blocks, .) float32
-        Of layers: by eight channels out, channels in, rows, columns, the eight; the last layer
-        has but one channel out.
+        Of layers: by eight channels out, channels in, rows, columns, the eight; of the last layer
+        for two rows out: channels in, one row more, columns, the two.
     biases : (L, C) float32
     channels : (L + 1,) int64
         How many channels there are between layers, 1 and 1 at the ends.
@@ -86,28 +82,32 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
     stride = (width + PIXELS - 1) // PIXELS * PIXELS + PIXELS
     ring = np.zeros((layers, most * ROWS * stride), np.float32)
     starts = np.empty(most * ROWS, np.int64)
-    line = np.empty(stride, np.float32)
-    made = np.zeros(layers, np.int64)
-    columns = np.zeros((2, width))
+    lines = np.empty((2, stride), np.float32)
+    held = sides.copy()
+    held[-1] += 1
+    made, done = np.zeros(layers, np.int64), first
+    # Sums of columns, with nothing on either side.
+    columns = np.zeros((2, width + 2 * radius + 1))
+    inner_sums = columns[0, radius + 1 : radius + 1 + width]
+    inner_squares = columns[1, radius + 1 : radius + 1 + width]
     around = np.empty((2, width))
     shares = np.empty(width)
     for x in range(width):
         shares[x] = 1.0 / (min(x + radius, width - 1) - max(x - radius, 0) + 1)
     nothing = np.zeros(width, np.float32)
     for y in range(max(0, first - radius), min(first + radius, height)):
-        change_sums(columns[0], columns[1], image[y], nothing)
+        change_sums(inner_sums, inner_squares, image[y], nothing)
     for y in range(first, last + height - len(scores)):
         added = image[y + radius] if y + radius < height else nothing
         taken = image[y - radius - 1] if y - radius - 1 >= 0 and y > first else nothing
-        change_sums(columns[0], columns[1], added, taken)
-        for i in range(2):
-            sums_around(columns[i], radius, around[i])
+        change_sums(inner_sums, inner_squares, added, taken)
+        sums_around(columns[0], columns[1], 2 * radius + 1, around[0], around[1])
         share = 1.0 / (min(y + radius, height - 1) - max(y - radius, 0) + 1)
-        into = ring[0, (y - first) % sides[0] * stride :][:width]
+        into = ring[0, (y - first) % held[0] * stride :][:width]
         normalise_row(image[y], around[0], around[1], shares, share, softening, into)
         made[0] += 1
         inner = width
-        for layer in range(layers):
+        for layer in range(layers - 1):
             side = sides[layer]
             if made[layer] < side:
                 break
@@ -115,13 +115,7 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
             n = channels[layer] * side
             for i in range(n):
                 starts[i] = (i // side * ROWS + (made[layer] + i) % side) * stride
-            if layer == layers - 1:
-                single_channel(
-                    side, ring[layer], starts[:n], weights[layer, 0], biases[layer], inner, line
-                )
-                scores[first + made[layer] - side] = line[:inner]
-                break
-            slot = made[layer + 1] % sides[layer + 1] * stride
+            slot = made[layer + 1] % held[layer + 1] * stride
             step = ROWS * stride
             for block in range((channels[layer + 1] + CHANNELS - 1) // CHANNELS):
                 eight_channels(
@@ -135,14 +129,32 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
                     step,
                 )
             made[layer + 1] += 1
+        side = sides[-1]
+        ready = first + made[-1] - side + 1 - done
+        if ready == 2 or (ready == 1 and done == last - 1):
+            n = channels[layers - 1] * (side + 1)
+            for i in range(n):
+                row = (done - first + i % (side + 1)) % (side + 1)
+                starts[i] = (i // (side + 1) * ROWS + row) * stride
+            two_rows(
+                side,
+                ring[-1],
+                starts[:n],
+                weights[-1, 0],
+                biases[-1],
+                scores.shape[1],
+                lines.reshape(-1),
+                stride,
+            )
+            for i in range(ready):
+                scores[done + i] = lines[i, : scores.shape[1]]
+            done += ready
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
-def highest_of_five(row, wide, out):
-    """The highest of each number and two on either side; ``wide`` is a row with room for them."""
-    n = len(row)
-    wide[2 : n + 2] = row
-    for x in range(n):
+def highest_of_five(wide, out):
+    """The highest of each five numbers of a row."""
+    for x in range(len(out)):
         a, b, c, d, e = wide[x], wide[x + 1], wide[x + 2], wide[x + 3], wide[x + 4]
         a = a if a > b else b
         d = d if d > e else e
@@ -151,16 +163,12 @@ def highest_of_five(row, wide, out):
 
 
 @njit(nogil=True, error_model="numpy", inline="never")
-def exceeding(row, a, b, c, d, out):
-    """Whether numbers exceed two on either side, and those of four other rows."""
-    for x in range(2, len(row) - 2):
-        value = row[x]
-        beside = (
-            (value > row[x - 2])
-            & (value > row[x - 1])
-            & (value > row[x + 1])
-            & (value > row[x + 2])
-        )
+def exceeding(wide, a, b, c, d, out):
+    """Whether the middle one of each five numbers exceeds the others, and four other rows."""
+    for x in range(len(a)):
+        value = wide[x + 2]
+        beside = (value > wide[x]) & (value > wide[x + 1])
+        beside &= (value > wide[x + 3]) & (value > wide[x + 4])
         out[x] = beside & (value > a[x]) & (value > b[x]) & (value > c[x]) & (value > d[x])
 
 
@@ -172,34 +180,33 @@ def find_maxima(scores, first, last, column, row, x, y, score):
     height, width = scores.shape
     low = np.float32(-np.inf)
     wide = np.full(width + 4, low, np.float32)
-    here = np.full(width + 4, low, np.float32)
-    highest = np.full((5, width + 4), low, np.float32)
-    is_maximum = np.zeros((width + 4 + 7) // 8 * 8, np.uint8)
+    highest = np.full((5, width), low, np.float32)
+    is_maximum = np.zeros((width + 7) // 8 * 8, np.uint8)
     by_eight = is_maximum.view(np.uint64)
     found = 0
     begin, end = max(first, 1), min(last, height - 1)
     for i in range(begin - 4, end):
-        into = highest[(i + 2) % 5]
+        coming = highest[(i + 2) % 5]
+        coming[:] = low
         if 0 <= i + 2 < height:
-            highest_of_five(scores[i + 2], wide, into[2 : width + 2])
-        else:
-            into[:] = low
+            wide[2 : width + 2] = scores[i + 2]
+            highest_of_five(wide, coming)
         if i < begin:
             continue
-        here[2 : width + 2] = scores[i]
+        wide[2 : width + 2] = scores[i]
         exceeding(
-            here,
-            highest[(i - 2) % 5],
-            highest[(i - 1) % 5],
+            wide,
+            highest[(i + 3) % 5],
+            highest[(i + 4) % 5],
             highest[(i + 1) % 5],
-            highest[(i + 2) % 5],
-            is_maximum[: width + 4],
+            coming,
+            is_maximum,
         )
         for word in range(len(by_eight)):
             if by_eight[word] == 0:
                 continue
-            for j in range(max(8 * word - 2, 1), min(8 * word + 6, width - 1)):
-                if is_maximum[j + 2] == 0:
+            for j in range(max(8 * word, 1), min(8 * word + 8, width - 1)):
+                if is_maximum[j] == 0:
                     continue
                 middle = np.float64(scores[i, j])
                 left, right = np.float64(scores[i, j - 1]), np.float64(scores[i, j + 1])

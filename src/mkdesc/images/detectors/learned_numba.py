@@ -67,7 +67,7 @@ def compile_learned() -> Loops:
 
 
 class Arranged(NamedTuple):
-    """Weights as the loops want them: by eight channels, but for the last layer."""
+    """Weights as the loops want them: by eight channels, of the last layer by two rows."""
 
     weights: Floats
     biases: Floats
@@ -81,18 +81,21 @@ def arranged(network: Weights) -> Arranged:
     channels = np.array([1, *(len(bias) for _, bias in network.layers)], np.int64)
     sides = np.array([weight.shape[2] for weight, _ in network.layers], np.int64)
     blocks = -(-int(channels.max()) // 8)
-    most = int((channels[:-1] * sides**2).max())
+    most = int((channels[:-1] * (sides + 1) * sides).max())
     weights = np.zeros((len(sides), blocks, 8 * most), np.float32)
     biases = np.zeros((len(sides), 8 * blocks), np.float32)
     for number, (weight, bias) in enumerate(network.layers):
-        at_a_time = 1 if number == len(sides) - 1 else 8
-        for start in range(0, len(bias), at_a_time):
-            some = np.zeros((at_a_time, *weight.shape[1:]), np.float32)
-            given = weight[start : start + at_a_time]
-            some[: len(given)] = given
-            by_pixel = some.transpose(1, 2, 3, 0).ravel()
-            weights[number, start // 8, : by_pixel.size] = by_pixel
-        biases[number, : len(bias)] = bias
+        out, into, side, _ = weight.shape
+        biases[number, :out] = bias
+        whole = np.zeros((8 * blocks, into, side, side), np.float32)
+        whole[:out] = weight
+        by_eight = [whole[start : start + 8] for start in range(0, 8 * blocks, 8)]
+        if number == len(sides) - 1:
+            two = np.zeros((2, into, side + 1, side), np.float32)
+            two[0, :, :-1], two[1, :, 1:] = weight[0], weight[0]
+            by_eight, biases[number, 1] = [two], bias[0]
+        for block, some in enumerate(by_eight):
+            weights[number, block, : some.size] = some.transpose(1, 2, 3, 0).ravel()
     return Arranged(weights, biases, channels, sides)
 
 
