@@ -33,8 +33,7 @@ from mkdesc._support.cluster import connect
 from mkdesc._support.installed import versions
 from mkdesc._support.work import Workers, in_order
 from mkdesc.batches import describe_file
-from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings
+from mkdesc.features import Settings, extract_to
 from mkdesc.learn import TrainingBlock, learn_shards
 
 app = typer.Typer()
@@ -165,7 +164,7 @@ def describe(
         array.flush()
 
         def run(out: Path, workers: Workers) -> None:
-            describe_file(source, out / "d.npy", "extended", workers=workers)
+            describe_file(source, out / "d.npy", model="extended", workers=workers)
 
         tell(*compare(run, Path(name), rounds), patches, 10**9, array.nbytes)
 
@@ -195,7 +194,7 @@ def features(
         settings = Settings(max_keypoints=2000)
 
         def run(out: Path, workers: Workers) -> None:
-            extract_to([source], out / "features", settings, workers=workers)
+            extract_to([source], out / "features", settings=settings, workers=workers)
 
         tell(*compare(run, Path(name), rounds), photos, 10**6, read)
 
@@ -228,11 +227,11 @@ def learn(
         learned = learn_shards(
             shards,
             MKD(patch_size=32),
-            Whitening("gda", 128, power=0.75),
-            patches,
-            cluster,
-            Path(folder) / "parts",
-            _tell(start),
+            whitening=Whitening("gda", 128, power=0.75),
+            expected=patches,
+            workers=cluster,
+            parts=Path(folder) / "parts",
+            progress=_tell(start),
         )
         seconds = time.perf_counter() - start
         print("\n".join(learned.report.lines()))

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from mkdesc.datasets import draw_pairs, write_subset
 from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
@@ -32,16 +33,14 @@ from mkdesc.datasets.hpatches.task_lists import (
     write_task,
 )
 from mkdesc.datasets.phototourism.layout import Pairs
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.datasets.text_files import read_columns
+from mkdesc.evaluation import evaluate_revisited, run_phototourism, score_pairs
 from mkdesc.evaluation.hpatches.matching import matching
 from mkdesc.evaluation.hpatches.retrieval import retrieval
 from mkdesc.evaluation.hpatches.verification import verification
-from mkdesc.evaluation.phototourism.benchmark import run_phototourism
-from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
-from mkdesc.kernels.patches import resize_patches
+from mkdesc.kernels import resize_patches
+from mkdesc.measures import pair_distances
 from mkdesc.measures import ranking as metrics
-from mkdesc.measures.distances import pair_distances
 
 LEVELS = {"r": 0.0, "e": 0.7, "h": 1.1, "t": 1.5}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
-from mkdesc.explorer.page import export_page
+from mkdesc.explorer import export_page
 
 VIEWS = {
     "polar": "#k=polar",

@@ -1,211 +1,102 @@
-"""Right matches between photographs, beside SIFT's and RootSIFT's on the same keypoints.
+"""From photograph to match: everybody's own keypoints and descriptors, in one run.
 
-Planar scenes (sequences with homographies) and true 3-D ones (views with known cameras). Every
-descriptor gets the same keypoints; what is counted are mutual nearest neighbours, and those of
-them that are right: within 3 px of where the homography says, or within 2 px of the epipolar
-line. The first column of the planar tables is how many keypoints have a true partner at all.
+Planes (sequences with homographies): right matches at distinct places, precision, coverage, solved
+homographies. Depth (views with known cameras): relative poses. Time: CPU seconds per megapixel,
+and ``detectAndCompute`` by the clock beside OpenCV's SIFT and ORB.
 
-    python benchmarks/matching.py [--data ../shared/data] [--models photo default] [--quick]
+    python benchmarks/matching.py [--data ../shared/data] [--peers ../shared/peers]
+        [--keypoints 500 1000 2000 4000] [--pictures FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
 
 import mkdesc
-from mkdesc.features.features import SIDE
-from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.detectors.registry import make_detector
+from mkdesc._support.installed import versions
+from mkdesc.evaluation.photographs.base import Photograph
+from mkdesc.evaluation.photographs.homography import run_homography
+from mkdesc.evaluation.photographs.judging import Options
+from mkdesc.evaluation.photographs.methods import get_method
+from mkdesc.evaluation.photographs.pose import run_pose
 from mkdesc.images.reading import read_gray
 
-SIDES = (12, 16, 20, 24, 28)
-#: Keypoints per image; pixels a right match may be off, planar and from the epipolar line.
-KEYPOINTS, PLANAR, EPIPOLAR = 1000, 3.0, 2.0
-#: Views of a 3-D scene that are at most so many apart are matched.
-GAP = 3
-
-Describe = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-class Pair(NamedTuple):
-    """Two images, and which of given matches (M, 2), (M, 2) are right."""
-
-    scene: str
-    images: tuple[Path, Path]
-    right: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    homography: np.ndarray | None = None
-
-
-def planar_pairs(data: Path) -> Iterator[Pair]:
-    for folder in sorted((data / "sequences").iterdir()):
-        for k in range(2, 7):
-            homography = np.loadtxt(folder / f"H_1_{k}")
-
-            def right(a: np.ndarray, b: np.ndarray, h: np.ndarray = homography) -> np.ndarray:
-                return np.linalg.norm(moved(a, h) - b, axis=1) <= PLANAR
-
-            images = (folder / "1.png", folder / f"{k}.png")
-            yield Pair(folder.name, images, right, homography)
+OURS = (
+    "mkdesc",
+    "mkdesc+photo-net",
+    "mkdesc+upright",
+    "mkdesc+photo-net+upright",
+    "dog+photo-net",
+    "sift+photo",
+    "sift+photo-net",
+)
+#: Networks of others, by the beginning of their files.
+PEERS = ("aliked", "xfeat")
+PHOTOGRAPHS = (
+    "multiview/fountain-P11/images/0003.jpg",
+    "photos/castle_02.jpg",
+    "photos/sacrecoeur_03.jpg",
+)
 
 
-def moved(xy: np.ndarray, homography: np.ndarray) -> np.ndarray:
-    return cv2.perspectiveTransform(xy[:, None].astype(float), homography)[:, 0]
+def methods_with(peers: Path) -> list[str]:
+    """RootSIFT first, with which all are compared; peers whose weights are not there are left."""
+    found = [
+        f"{kind}:{file}" for kind in PEERS for file in sorted(peers.glob(f"{kind}*.safetensors"))
+    ]
+    if not found:
+        print(f"no weights of {', '.join(PEERS)} in {peers}: left out")
+    return ["rootsift", *OURS, "orb", *found]
 
 
-def epipolar_pairs(scene: str, cameras: dict[Path, Any]) -> Iterator[Pair]:
-    """Pairs of views; a camera is the projection (3, 4) and what undoes the lens distortion."""
-    views = sorted(cameras.items())
-    for (i, (a, (p, plain_a))), (j, (b, (q, plain_b))) in itertools.combinations(
-        enumerate(views), 2
-    ):
-        if j - i > GAP:
-            continue
-        centre = np.linalg.svd(p)[2][-1]
-        x, y, z = q @ centre
-        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-        fundamental = cross @ q @ np.linalg.pinv(p)
-
-        def right(
-            xa: np.ndarray,
-            xb: np.ndarray,
-            f: np.ndarray = fundamental,
-            plain: Any = (plain_a, plain_b),
-        ) -> np.ndarray:
-            one = np.column_stack([plain[0](xa), np.ones(len(xa))])
-            two = np.column_stack([plain[1](xb), np.ones(len(xb))])
-            along, back = one @ f.T, two @ f
-            value = np.abs((two * along).sum(axis=1))
-            length = np.minimum(
-                np.linalg.norm(along[:, :2], axis=1), np.linalg.norm(back[:, :2], axis=1)
-            )
-            return value <= EPIPOLAR * length
-
-        yield Pair(scene, (a, b), right)
+def planes(data: Path, methods: list[str], keypoints: int) -> dict[str, Any]:
+    results = run_homography(
+        data / "sequences", methods, options=Options(keypoints), progress=_tell
+    )
+    print(f"\n{keypoints} keypoints\n\n{results.markdown()}", flush=True)
+    return results.to_dict()
 
 
-def strecha_cameras(folder: Path) -> dict[Path, Any]:
-    cameras = {}
-    for image in sorted((folder / "images").iterdir()):
-        rows = (folder / "cameras" / f"{image.name}.camera").read_text().split()
-        numbers = np.array(rows, float)
-        k, r, centre = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3), numbers[21:24]
-        k = np.diag([0.5, 0.5, 1]) @ k  # the images are half of what the cameras say
-        cameras[image] = k @ np.column_stack([r.T, -r.T @ centre]), lambda xy: xy
-    return cameras
+def depth(scene: Path, methods: list[str], keypoints: int) -> dict[str, Any]:
+    options = Options(keypoints, 1024)
+    results = run_pose(scene, methods, options=options, progress=_tell)
+    print(f"\n{scene.name}, {keypoints} keypoints\n\n{results.markdown()}", flush=True)
+    return results.to_dict()
 
 
-def colmap_cameras(folder: Path) -> dict[Path, Any]:
-    import pycolmap
-
-    model = pycolmap.Reconstruction(str(folder / "sparse"))
-    cameras = {}
-    for image in model.images.values():
-        camera = pycolmap.Camera(image.camera.todict())  # its own would die with the model
-        k = camera.calibration_matrix()
-
-        def plain(xy: np.ndarray, camera: Any = camera, k: np.ndarray = k) -> np.ndarray:
-            rays = np.array(camera.cam_from_img(xy + 0.5))  # COLMAP's pixel centres
-            return rays[:, :2] @ k[:2, :2].T + k[:2, 2]
-
-        cameras[folder / "images" / image.name] = (k @ image.cam_from_world().matrix(), plain)
-    return cameras
+def _tell(what: str, done: int, total: int) -> None:
+    if done in (1, total):
+        print(f"  {time.strftime('%H:%M:%S')} {what} {done} of {total}", flush=True)
 
 
-def sift(image: np.ndarray, points: np.ndarray) -> np.ndarray:
-    keypoints = Keypoints(points, np.zeros(len(points))).to_opencv()
-    found, descriptors = cv2.SIFT_create().compute(image, keypoints)
-    assert len(found) == len(points)
-    return descriptors / np.linalg.norm(descriptors, axis=1, keepdims=True).clip(1e-9)
+def timed_photographs(data: Path) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Photographs of one and two megapixels, and a frame of a video."""
+    for name in PHOTOGRAPHS:
+        image = read_gray(data / name)
+        for pixels, keypoints in ((1e6, 2000), (2e6, 2000), (640 * 480, 1000)):
+            scale = (pixels / image.size) ** 0.5
+            how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+            small = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
+            yield f"{Path(name).stem}, {small.shape[1]} x {small.shape[0]}", small, keypoints
 
 
-def rootsift(image: np.ndarray, points: np.ndarray) -> np.ndarray:
-    descriptors = sift(image, points)
-    return np.sqrt(descriptors / descriptors.sum(axis=1, keepdims=True).clip(1e-9))
-
-
-def ours(model: str, side: float, output: str = "float32") -> Describe:
-    return mkdesc.Features(model=model, side=side, output=output).describe
-
-
-def keypoints_of(image: np.ndarray, detector: str, upright: bool) -> np.ndarray:
-    points = make_detector(detector).detect(image).strongest(KEYPOINTS).points
-    if detector == "orb":
-        points[:, 2] /= 6  # its size is that of its patch, not of a blob
-    if detector == "gftt":
-        points[:, 2] = 2.0
-    if upright:
-        points[:, 3] = 0
-        points = np.unique(points, axis=0)  # one place may have had several orientations
-    return points
-
-
-def table(
-    title: str, pairs: list[Pair], describers: dict[str, Describe], detector: str, upright: bool
-) -> dict[str, Any]:
-    """Count matches of all pairs, print the totals and the ratios to RootSIFT by scene."""
-    images, points = {}, {}
-    for path in {path for pair in pairs for path in pair.images}:
-        images[path] = read_gray(path)
-        points[path] = keypoints_of(images[path], detector, upright)
-    scenes = list(dict.fromkeys(pair.scene for pair in pairs))
-    counts = {name: {scene: np.zeros(2, int) for scene in scenes} for name in describers}
-    for name, describe in describers.items():
-        described = {path: describe(images[path], points[path]) for path in images}
-        for pair in pairs:
-            a, b = pair.images
-            matches = mkdesc.match_descriptors(described[a], described[b]).pairs
-            right = pair.right(points[a][matches[:, 0], :2], points[b][matches[:, 1], :2])
-            counts[name][pair.scene] += (right.sum(), len(matches))
-    print(f"\n{title}: {len(pairs)} pairs")
-    possible = sum(reachable(pair, points) for pair in pairs)
-    if possible:
-        print(f"  keypoints with a true partner: {possible}")
-    base = counts["RootSIFT"]
-    total = sum(base[scene][0] for scene in scenes)
-    print(f"  {'':<20} {'right':>6} {'prec.':>6}  x RootSIFT  by scene: {' '.join(scenes)}")
-    for name, found in counts.items():
-        right, made = sum(found.values())
-        shares = " ".join(f"{found[s][0] / max(base[s][0], 1):>{len(s)}.2f}" for s in scenes)
-        print(
-            f"  {name:<20} {right:>6} {right / max(made, 1):>6.3f}  {right / total:>10.3f}"
-            f"            {shares}"
-        )
-    return {
-        name: {scene: [int(n) for n in row] for scene, row in found.items()}
-        for name, found in counts.items()
-    }
-
-
-def reachable(pair: Pair, points: dict[Path, np.ndarray]) -> int:
-    """Keypoints of the first image that some keypoint of the second is a right match for."""
-    if pair.homography is None:
-        return 0
-    a, b = (points[path][:, :2] for path in pair.images)
-    distances = np.linalg.norm(moved(a, pair.homography)[:, None] - b, axis=2)
-    return int((distances.min(axis=1) <= PLANAR).sum())
-
-
-def speed(photo: Path, keypoints: int = 2000, rounds: int = 40) -> dict[str, list[float]]:
-    """Milliseconds of detectAndCompute on a photo of one megapixel: by the clock, and of CPU."""
-    image = read_gray(photo)
-    scale = (1e6 / image.size) ** 0.5
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-    image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
-    contenders = {
+def speed(image: np.ndarray, keypoints: int, rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of detectAndCompute, the best of all rounds: by the clock, and of CPU."""
+    contenders: dict[str, Any] = {
         "OpenCV SIFT": cv2.SIFT_create(keypoints),
-        "mkdesc": mkdesc.Features(max_keypoints=keypoints),
-        "mkdesc, photo-net": mkdesc.Features("sift", keypoints, "photo-net"),
-        "mkdesc, default-32": mkdesc.Features("sift", keypoints, "default-32", side=24),
-        "mkdesc, extended": mkdesc.Features("sift", keypoints, "extended"),
+        "OpenCV ORB": cv2.ORB_create(keypoints),
+        "mkdesc": mkdesc.Features(keypoints),
+        "mkdesc, photo-net": mkdesc.Features(keypoints, model="photo-net"),
+        "mkdesc, dog": mkdesc.Features("dog", keypoints),
+        "mkdesc, sift": mkdesc.Features("sift", keypoints),
     }
     found = {name: len(one.detectAndCompute(image, None)[0]) for name, one in contenders.items()}
     times: dict[str, list[list[float]]] = {name: [] for name in contenders}
@@ -217,62 +108,57 @@ def speed(photo: Path, keypoints: int = 2000, rounds: int = 40) -> dict[str, lis
             contenders[name].detectAndCompute(image, None)
             end = time.perf_counter(), time.process_time()
             times[name].append([1000 * (b - a) for a, b in zip(start, end, strict=True)])
-    print(f"\ndetectAndCompute, {photo.name}, {image.shape[1]} x {image.shape[0]} px")
-    medians = {name: np.median(rows, axis=0) for name, rows in times.items()}
-    for name, (wall, cpu) in medians.items():
-        shares = medians[name] / medians["OpenCV SIFT"]
+    best = {name: np.min(rows, axis=0) for name, rows in times.items()}
+    for name, (wall, cpu) in best.items():
+        shares = best[name] / best["OpenCV SIFT"]
         print(
-            f"  {name:<20} {found[name]} keypoints  {wall:>6.0f} ms  {shares[0]:.2f} x SIFT"
-            f"  {cpu:>6.0f} ms of CPU  {shares[1]:.2f} x SIFT",
+            f"  {name:<20} {found[name]:>5} keypoints  {wall:>6.1f} ms  {shares[0]:.2f} x SIFT"
+            f"  {cpu:>6.1f} ms of CPU  {shares[1]:.2f} x SIFT",
             flush=True,
         )
-    return {name: median.tolist() for name, median in medians.items()}
+    return {name: times.tolist() for name, times in best.items()}
+
+
+def draw(photograph: Path, methods: list[str], folder: Path, keypoints: int = 500) -> None:
+    """A picture of the keypoints of each method on one photograph."""
+    folder.mkdir(parents=True, exist_ok=True)
+    gray = read_gray(photograph)
+    for name in methods:
+        found = get_method(name).extract(Photograph(photograph.name, gray), keypoints)
+        picture = cv2.cvtColor(gray, cv2.COLOR_GRAY2BGR)
+        for x, y in found.xy:
+            cv2.circle(picture, (round(16 * x), round(16 * y)), 64, (0, 80, 255), 2, 16, 4)
+        label = name.partition(":")[0] if ":" in name else name
+        cv2.imwrite(str(folder / f"keypoints-{label}.jpg"), picture)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument(
-        "--models", nargs="+", default=["photo", "photo-net", "extended", "default-32"]
-    )
-    parser.add_argument("--sides", nargs="+", type=float, default=SIDES)
-    parser.add_argument("--kinds", nargs="+", default=["planar", "3-D"])
-    parser.add_argument("--quick", action="store_true", help="SIFT keypoints only")
+    parser.add_argument("--peers", type=Path, default=Path("../shared/peers"))
+    parser.add_argument("--methods", nargs="+", help="instead of ours and the peers")
+    parser.add_argument("--keypoints", nargs="+", type=int, default=[500, 1000, 2000, 4000])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--parts", nargs="+", default=["speed", "planes", "depth"])
+    parser.add_argument("--pictures", type=Path, help="only draw keypoints, into this folder")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-matching.json"))
     options = parser.parse_args()
-
-    planar = list(planar_pairs(options.data))
-    multiview = options.data / "multiview"
-    solid = [
-        *epipolar_pairs("fountain-P11", strecha_cameras(multiview / "fountain-P11")),
-        *epipolar_pairs("lund-door", colmap_cameras(multiview / "lund-door")),
-    ]
-    describers: dict[str, Describe] = {"RootSIFT": rootsift, "SIFT": sift}
-    for model in options.models:
-        for side in options.sides:
-            describers[f"{model}, {side:g} sigma"] = ours(model, side)
-        describers[f"{model}, {SIDE:g}, uint8"] = ours(model, SIDE, "uint8")
-    settings = [("SIFT keypoints", "sift", False)]
-    if not options.quick:
-        settings += [
-            ("SIFT keypoints, upright", "sift", True),
-            ("ORB corners", "orb", False),
-            ("ORB corners, upright", "orb", True),
-            ("GFTT corners, upright", "gftt", True),
-        ]
-    timed = [
-        multiview / "fountain-P11/images/0003.jpg",
-        options.data / "photos/castle_02.jpg",
-        options.data / "photos/sacrecoeur_03.jpg",
-    ]
-    speeds = {photo.name: speed(photo) for photo in timed}
-    results: dict[str, Any] = {"detectAndCompute, ms by the clock and of CPU": speeds}
-    for title, detector, upright in settings:
-        for kind in options.kinds:
-            pairs = planar if kind == "planar" else solid
-            name = f"{title}, {kind}"
-            results[name] = table(name, pairs, describers, detector, upright)
-    options.output.write_text(json.dumps(results, indent=2))
+    print(versions())
+    methods = options.methods or methods_with(options.peers)
+    if options.pictures is not None:
+        draw(options.data / PHOTOGRAPHS[0], methods, options.pictures)
+        return
+    results: dict[str, Any] = {"versions": versions()}
+    if "speed" in options.parts:
+        for title, image, keypoints in timed_photographs(options.data):
+            print(f"\ndetectAndCompute, {title}")
+            results[title] = speed(image, keypoints, options.rounds)
+    for keypoints in options.keypoints if "planes" in options.parts else ():
+        results[f"planes, {keypoints}"] = planes(options.data, methods, keypoints)
+    for name in ("fountain-P11", "lund-door") if "depth" in options.parts else ():
+        scene = options.data / "multiview" / name
+        results[name] = depth(scene, methods, 1000)
+    options.output.write_text(json.dumps(results, indent=1))
     print(f"\nwritten: {options.output}")
 
 

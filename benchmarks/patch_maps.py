@@ -11,7 +11,7 @@ import numpy as np
 from scipy.ndimage import map_coordinates
 
 from mkdesc import patch_map
-from mkdesc.kernels.grid import patch_grid
+from mkdesc.kernels import patch_grid
 from mkdesc.visual.extended import CHANGES, LOOK, PIXEL
 
 #: Pixels around the centre.

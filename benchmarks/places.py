@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pycolmap
 
-from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import Mapping, reconstruct
+from mkdesc.features import Settings
+from mkdesc.sfm import Mapping, reconstruct
 from retrieval import mixed
 
 #: Where a folder says that no model came out, and why.
@@ -44,7 +44,7 @@ def model(images: Path, output: Path, how: Mapping) -> None:
         return
     start, used = time.perf_counter(), time.process_time()
     try:
-        reconstruct(images, output, how)
+        reconstruct(images, output, how=how)
     except ValueError as error:
         (output / NONE).write_text(str(error))
     took = f"{time.perf_counter() - start:.0f} s, {time.process_time() - used:.0f} CPU s"

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pycolmap
 
+from mkdesc.features import Settings
 from mkdesc.features.features import DEFAULT_MODEL
-from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import Mapping, reconstruct
+from mkdesc.sfm import Mapping, reconstruct
 
 
 def true_rotations(folder: Path) -> dict[str, np.ndarray]:
@@ -115,7 +115,7 @@ def main() -> None:
             how = Mapping(settings, ratio=ratio, cameras=options.cameras)
             with tempfile.TemporaryDirectory() as temporary:
                 start = time.perf_counter()
-                reconstruct(folder / "images", temporary, how)
+                reconstruct(folder / "images", temporary, how=how)
                 seconds = time.perf_counter() - start
                 best = pycolmap.Reconstruction(f"{temporary}/sparse/0")
                 print(line(f"mkdesc {model}, {ratio:g}", best, true, seconds), flush=True)

@@ -32,19 +32,16 @@ import cv2
 import numpy as np
 
 from mkdesc.features.folder import ImageFeatures, features_path, load_features
-from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.reading import read_gray
-from mkdesc.matching.nearest import match_descriptors
-from mkdesc.matching.verification import verify_matches
-from mkdesc.measures.ranking import average_precision
+from mkdesc.images import Keypoints, read_gray
+from mkdesc.matching import match_descriptors, verify_matches
+from mkdesc.measures import average_precision
+from mkdesc.retrieval import Index, similar_pairs
 from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.codebook import words_for
 from mkdesc.retrieval.collecting import learn_from, signatures_of
-from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.search import Signatures, best_of
 from mkdesc.retrieval.shards import SHARD, Shard, write_shards
 from mkdesc.retrieval.signature import Signature
-from mkdesc.retrieval.similar import similar_pairs
 
 #: Photographs that show a multi-view scene.
 SAME = {"door": "lund-door"}
@@ -139,9 +136,9 @@ def verifies(features: dict[str, ImageFeatures], a: str, b: str) -> bool:
 COST = """
 import resource, sys, time
 from pathlib import Path
-from mkdesc.features.folder import extract_features
-from mkdesc.images.listing import find_images
-from mkdesc.retrieval.index import Index
+from mkdesc.features import extract_features
+from mkdesc.images import find_images
+from mkdesc.retrieval import Index
 from mkdesc.retrieval.updating import DEFAULT
 images, output = map(Path, sys.argv[2:])
 start = time.process_time()

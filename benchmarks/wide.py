@@ -9,7 +9,7 @@ sample. What there is:
 
     sequences  the first image with the others, or --all-pairs
     slanted    a photograph seen from two sides at once, with blur, noise and other light
-    unrelated  photographs of different scenes, which must be refused; mkdesc, wide, alone
+    unrelated  photographs of different scenes, and facades that look alike, which must be refused
     truth      pairs of the sequences that mkdesc, wide, has not solved: what the pixels say
 
     python benchmarks/wide.py [sequences slanted unrelated truth] [--data ../shared/data]
@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from scipy.spatial import cKDTree
-from wide_pairs import Pair, mapped, sequences, slanted, unrelated
+from wide_pairs import Pair, mapped, sequences, slanted
+from wide_refused import refuse
 from wide_truth import check
 
 import mkdesc
@@ -80,11 +81,11 @@ def asift(keypoints: int) -> Match:
     return match
 
 
-def ours(keypoints: int, geometry: str = "homography", **options: Any) -> Match:
+def ours(keypoints: int, **options: Any) -> Match:
     features = mkdesc.Features(keypoints)
 
     def match(a: np.ndarray, b: np.ndarray) -> Found:
-        found = mkdesc.match_images(a, b, features, geometry=geometry, **options)
+        found = mkdesc.match_images(a, b, features, geometry="homography", **options)
         return Found(found.points_a[found.inliers], found.points_b[found.inliers], found.matrix)
 
     return match
@@ -118,7 +119,7 @@ class Kept:
         self._path = path
         self.rows: list[Row] = json.loads(path.read_text()) if path.exists() else []
 
-    def find(self, **known: str) -> Row | None:
+    def find(self, **known: object) -> Row | None:
         return next((row for row in self.rows if known.items() <= row.items()), None)
 
     def add(self, row: Row) -> None:
@@ -161,27 +162,6 @@ def measure(kind: str, pairs: Iterator[Pair], sides: dict[str, Match], kept: Kep
         )
 
 
-def refuse(data: Path, count: int, keypoints: int, kept: Kept) -> None:
-    """Photographs of different scenes, at full size and with the default geometry."""
-    match = ours(keypoints, "auto", wide=True)
-    rows = []
-    for name, a, b in unrelated(data, count):
-        row = kept.find(kind="unrelated", pair=name)
-        if row is None:
-            found, took = timed(match, a, b)
-            accepted = found.matrix is not None
-            row = {"kind": "unrelated", "pair": name, "accepted": accepted, **took}
-            kept.add(row)
-            print(f"{name:<34} {'ACCEPTED' if accepted else 'refused'} {took['cpu']:5.1f}")
-        rows.append(row)
-    accepted = [row["pair"] for row in rows if row["accepted"]]
-    cpu = [row["cpu"] for row in rows]
-    print(
-        f"unrelated  {len(accepted)} of {len(rows)} accepted {accepted}, "
-        f"CPU {np.median(cpu):.1f} s (median), {max(cpu):.1f} s at most"
-    )
-
-
 def ask_the_pixels(pairs: Iterator[Pair], kept: Kept) -> None:
     """Of pairs that are not solved: is it the homography that was found, or the given one?"""
     print("correlation by the given homography, ours, the given one refined by ECC;")
@@ -202,7 +182,8 @@ def main() -> None:
     parser.add_argument("--scenes", nargs="*", help="sequences; default: all of them")
     parser.add_argument("--all-pairs", action="store_true", help="not only with the first image")
     parser.add_argument("--slanted", type=int, default=8, help="slanted pairs")
-    parser.add_argument("--unrelated", type=int, default=100, help="unrelated pairs")
+    parser.add_argument("--unrelated", type=int, default=300, help="unrelated pairs")
+    parser.add_argument("--minutes", type=float, default=600, help="of wide searches in those")
     parser.add_argument("--without", nargs="*", default=[], help="sides to leave out")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-wide.json"))
     options = parser.parse_args()
@@ -213,7 +194,7 @@ def main() -> None:
         "RootSIFT": rootsift(options.keypoints),
         "AffineFeature": asift(options.keypoints),
         "mkdesc": ours(options.keypoints),
-        WIDE: ours(options.keypoints, wide=True),
+        WIDE: ours(options.keypoints, wide=True, limit=600),
     }
     sides = {name: match for name, match in sides.items() if name not in options.without}
     if {"sequences", "slanted"} & set(kinds):
@@ -230,7 +211,8 @@ def main() -> None:
     if "slanted" in kinds:
         measure("slanted", slanted(options.data, options.slanted), sides, kept)
     if "unrelated" in kinds:
-        refuse(options.data, options.unrelated, options.keypoints, kept)
+        features = mkdesc.Features(options.keypoints)
+        refuse(options.data, options.unrelated, options.minutes, features, kept.find, kept.add)
     if "truth" in kinds:
         ask_the_pixels(of_sequences(), kept)
 

@@ -10,10 +10,16 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from mkdesc.images.reading import read_gray
+from mkdesc.images import read_gray
 
 #: Tilts of the two views of a slanted pair.
 TILTS = ((1, 4), (1, 8), (2, 4), (2, 6), (3, 5), (4, 4), (3, 7), (5, 5))
+
+#: Facades of one courtyard that only look alike: they show different walls.
+FACADES = (("castle_00", "castle_04"), ("castle_00", "castle_03"), ("castle_01", "castle_04"))
+
+#: Names of photographs that show the scene of another name.
+SAME_SCENE = {"door": "lund", "lund-door": "lund", "entry": "castle", "fountain-P11": "castle"}
 
 
 class Pair(NamedTuple):
@@ -91,15 +97,36 @@ def slanted(data: Path, count: int, seed: int = 0) -> Iterator[Pair]:
         yield Pair(f"{path.stem} {tilts[0]}-{tilts[1]}", *views, truth, shown[0][both])
 
 
-def unrelated(data: Path, count: int, seed: int = 0) -> Iterator[tuple[str, Path, Path]]:
-    """Photographs of different scenes; lund and door are one place, and entry and castle."""
-    photos = sorted((data / "photos").glob("*.jpg"))
+def unrelated(data: Path, count: int, seed: int = 0) -> list[tuple[str, Path, Path]]:
+    """Pairs of photographs of different scenes, by name; up to two photographs of a folder's."""
+    files = [
+        *sorted((data / "photos").glob("*.jpg")),
+        *sorted((data / "sequences").glob("*/[16].png")),
+        *sorted((data / "multiview").glob("*/images/*")),
+    ]
+    named = {_name(path): path for path in files}
+    of: dict[str, list[str]] = {}
+    for name in named:
+        of.setdefault(name if name.startswith("sk_") else name.rpartition("_")[0], []).append(name)
+    chosen = sorted(name for names in of.values() for name in (names[0], names[-1]))
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(dict.fromkeys(chosen), 2)
+        if _scene(a) != _scene(b)
+    ]
+    drawn = np.random.default_rng(seed).permutation(len(pairs))[:count]
+    return [(f"{a} {b}", named[a], named[b]) for a, b in (pairs[index] for index in drawn)]
 
-    def scene(path: Path) -> str:
-        name = path.stem.split("_")[0]
-        return {"door": "lund", "entry": "castle"}.get(name, name)
 
-    pairs = [(a, b) for a, b in itertools.combinations(photos, 2) if scene(a) != scene(b)]
-    for index in np.random.default_rng(seed).permutation(len(pairs))[:count]:
-        a, b = pairs[index]
-        yield f"{a.stem} {b.stem}", a, b
+def _name(path: Path) -> str:
+    """As castle_00 is, for photographs that have their folder's name or a number alone, too."""
+    folder = path.parent.parent.name if path.parent.name == "images" else path.parent.name
+    return path.stem if folder == "photos" else f"{folder}_{path.stem}"
+
+
+def _scene(name: str) -> str:
+    """What a photograph shows; some names are of one courtyard, others of one door."""
+    if name.startswith("sk_"):
+        return name
+    scene = name.split("_")[0]
+    return SAME_SCENE.get(scene, scene)

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 
 import mkdesc
+from mkdesc.images import draw_matches
 from mkdesc.images.demo import photograph, warped, write_demo
-from mkdesc.images.drawing import draw_matches
 
 OUTPUT = Path("demo-output")
 #: Keypoints per image, and how far in pixels a right match may be off.

@@ -16,15 +16,13 @@ import torch
 
 from mkdesc import as_parametrization, save_model
 from mkdesc.evaluation.speed import textured_patches
-from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+from mkdesc.heads import L2, Affine, Head, Power, Relu
 from mkdesc.torch import MKDescriptor
 
 
 def cut(photos: Path) -> torch.Tensor:
     """Patches (N, 64, 64) around keypoints of photographs."""
-    from mkdesc.images.cutting import cut_patches
-    from mkdesc.images.detectors.registry import make_detector
-    from mkdesc.images.reading import read_gray
+    from mkdesc.images import cut_patches, make_detector, read_gray
 
     detector = make_detector("sift")
     patches = []

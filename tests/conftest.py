@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+
+from mkdesc import cli
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 if find_spec("torch") is None:  # PyTorch is large: the tests of all else run without it
     collect_ignore_glob = ["compute/torch/*", "images/test_cutting_torch.py"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first: of what is left a worker that is done takes half."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +59,51 @@ def replace_file() -> Callable[[Path, Path, str], None]:
         assert file.stat().st_mtime_ns == times[1]
 
     return replace
+
+
+class Ended(NamedTuple):
+    """A command that has ended, with what it printed; as :class:`subprocess.CompletedProcess`."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys) -> Callable[..., Ended]:
+    """Runs ``mkdesc`` with these arguments, in this process: starting another takes longer."""
+    monkeypatch.setattr("mkdesc.cli.compiling._start", lambda *call: None)  # nothing is left over
+
+    def call(*arguments: object, cwd: Path | None = None) -> Ended:
+        capsys.readouterr()
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("default")  # as it is outside of tests
+            patch.setattr(sys, "argv", ["mkdesc", *map(str, arguments)])
+            if cwd is not None:
+                patch.chdir(cwd)
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        return Ended(int(ended.value.code or 0), *capsys.readouterr())
+
+    return call
+
+
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[Any]]:
+    """Starts Python with these arguments, for Ctrl-C: which whoever runs tests may ignore."""
+
+    def popen(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
+        return subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=_heed_ctrl_c,
+            **options,
+        )
+
+    return popen

@@ -16,7 +16,6 @@ import shlex
 import shutil
 import sys
 import tomllib
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,6 @@ import pytest
 import typer
 
 import mkdesc
-from mkdesc import cli
 from mkdesc.cli.app import app
 from mkdesc.images.demo import write_demo
 
@@ -105,9 +103,6 @@ def place(tmp_path, photographs, monkeypatch):
     (tmp_path / "images").mkdir()
     for k in range(2):
         shutil.copy(photographs / "views" / f"{k}.png", tmp_path / "images" / f"{k:04d}.jpg")
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
-    # No processes are left behind.
-    monkeypatch.setattr("mkdesc.cli.compiling._start", lambda *call: None)
     return tmp_path
 
 
@@ -117,8 +112,9 @@ def skip_unless_installed(path: Path) -> None:
             pytest.importorskip(module)
 
 
+@pytest.mark.long
 @pages
-def test_code_runs_as_shown(path, place, monkeypatch, capsys):
+def test_code_runs_as_shown(path, place, run, capsys):
     skip_unless_installed(path)
     names = {"__name__": path.stem}
     for block in blocks(path):
@@ -134,8 +130,10 @@ def test_code_runs_as_shown(path, place, monkeypatch, capsys):
             for command, shown in commands(block):
                 check_command(command)
                 if block.is_run and command[0] == "mkdesc":
-                    printed = run(command[1:], shown, monkeypatch, capsys)
-                    check_printed(shown, printed, block)
+                    done = run(*command[1:])
+                    fails = any(line.startswith("error:") for line in shown)
+                    assert (done.returncode != 0) == fails, done.stderr
+                    check_printed(shown, done.stdout + done.stderr, block)
 
 
 @pages
@@ -224,16 +222,6 @@ def check_command(words: list[str]) -> None:
 def comments(code: str) -> list[str]:
     """What the comments behind calls of print say."""
     return re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
-
-
-def run(args, shown, monkeypatch, capsys) -> str:
-    monkeypatch.setattr(sys, "argv", ["mkdesc", *args])
-    capsys.readouterr()
-    code = cli._run()
-    out, err = capsys.readouterr()
-    fails = any(line.startswith("error:") for line in shown)
-    assert (code != 0) == fails, err
-    return str(out + err)
 
 
 def check_printed(shown: list[str], printed: str, block: Block) -> None:

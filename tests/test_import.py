@@ -1,3 +1,6 @@
+import ast
+import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +26,9 @@ HEAVY = (
 )
 
 
+ROOMS = [name for name in dir(mkdesc) if name.islower() and name not in mkdesc.__all__]
+
+
 def loaded_after(code):
     script = f"import sys; {code}; print(*(m for m in {HEAVY} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -44,18 +50,50 @@ def test_describing_loads_numba_and_its_scipy_alone():
     assert loaded_after(code) == ["numba", "scipy"]
 
 
-def test_every_public_name_is_there():
-    assert set(mkdesc.__all__) == set(mkdesc._HOMES)
-    assert all(getattr(mkdesc, name) is not None for name in mkdesc.__all__)
+def test_importing_every_room_loads_nothing_heavy():
+    """Rooms are doors: what is behind them is imported when it is used."""
+    names = ", ".join(f"mkdesc.{room}" for room in ROOMS if room != "torch")
+    code = f"import mkdesc; {names}; print([m for m in sys.modules if m.startswith('mkdesc.')])"
+    done = subprocess.run([sys.executable, "-c", f"import sys; {code}"], capture_output=True)
+    loaded = ast.literal_eval(done.stdout.decode())
+    assert {f"mkdesc.{room}" for room in ROOMS if room != "torch"} <= set(loaded)
+    assert len(loaded) < len(ROOMS) + 4  # and _support's
+
+
+@pytest.mark.parametrize("package", ["mkdesc", *(f"mkdesc.{room}" for room in ROOMS)])
+def test_every_public_name_is_there(package):
+    if package == "mkdesc.torch":
+        pytest.importorskip("torch")
+    module = importlib.import_module(package)
+    assert module.__all__
+    for name in module.__all__:
+        found = getattr(module, name)
+        assert not inspect.ismodule(found), name
+        assert found.__doc__, name
+    assert {*module.__all__} <= {*dir(module)}
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "torch"])
+def test_rooms_offer_what_they_say(room):
+    """``dir`` follows the names that are imported when used, ``__all__`` is what tools read."""
+    module = importlib.import_module(f"mkdesc.{room}")
+    assert dir(module) == sorted(module.__all__)
+
+
+def test_modules_of_rooms_are_reached_by_their_names():
+    """Whether or not something has imported them before."""
+    loaded_after("import mkdesc; assert callable(mkdesc.sfm.pipeline.reconstruct)")
+    with pytest.raises(AttributeError, match="no attribute 'recon'; it has Mapping"):
+        mkdesc.sfm.recon  # noqa: B018
 
 
 def test_names_and_modules_complete():
-    assert {*mkdesc.__all__, "learn", "torch", "visual"} <= set(dir(mkdesc))
+    assert set(dir(mkdesc)) == {*mkdesc.__all__, *ROOMS}
     with pytest.raises(AttributeError, match="no attribute 'learns'"):
         mkdesc.learns  # noqa: B018
 
 
-@pytest.mark.parametrize("name", mkdesc._MODULES)
+@pytest.mark.parametrize("name", ROOMS)
 def test_modules_are_reached_by_their_names(name):
     if name == "torch":
         pytest.importorskip("torch")

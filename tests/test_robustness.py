@@ -10,6 +10,8 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted as Linux does")
 def test_damaged_files_are_read_or_refused(tmp_path):

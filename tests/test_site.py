@@ -31,7 +31,14 @@ def test_the_front_door_is_documented_whole(reference):
 
 
 @pytest.mark.parametrize(
-    "module", ["mkdesc.learn.learner", "mkdesc.heads.head", "mkdesc.measures.ranking"]
+    "module",
+    [
+        "mkdesc.learn",
+        "mkdesc.sfm",
+        "mkdesc.learn.learner",
+        "mkdesc.heads.head",
+        "mkdesc.measures.ranking",
+    ],
 )
 def test_every_public_object_has_one_place(reference, module):
     pytest.importorskip("torch")  # some of the modules are PyTorch's

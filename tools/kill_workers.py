@@ -65,16 +65,22 @@ def commands(data: Path) -> dict[str, Command]:
     few = Settings(max_keypoints=1500)
 
     def features(out: Path, workers: Workers) -> None:
-        extract_to([photos], out / "features", few, workers=workers)
+        extract_to([photos], out / "features", settings=few, workers=workers)
 
     def describe(out: Path, workers: Workers) -> None:
-        describe_file(data / "patches.npy", out / "d.npy", "extended", workers=workers)
+        describe_file(data / "patches.npy", out / "d.npy", model="extended", workers=workers)
 
     def learn(out: Path, workers: Workers) -> None:
         parts = None if workers is None else out / "parts"
         recipe = Recipe(keypoints_per_photo=400)
         learned = learn_photos(
-            photos, None, Whitening("gda", ridge=1e-3), None, recipe, workers=workers, parts=parts
+            photos,
+            None,
+            whitening=Whitening("gda", ridge=1e-3),
+            progress=None,
+            recipe=recipe,
+            workers=workers,
+            parts=parts,
         )
         # Sums in another order differ in their last digits: what counts is the model to 1e-6.
         linear = learned.mkd.effective_head().linear()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice, check_integer, check_not_both, check_number
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.threads import checked_threads
 from mkdesc.compute.backends import BACKENDS, load_backend
@@ -37,7 +38,7 @@ class MKD(Estimator):
     parametrization
         Which products of kernels to sum: a name or text such as ``"polar+cartesian"``,
         ``"polar"``, ``"x(1,1)*y(1,1)*theta(8,3)"``, or a
-        :class:`~mkdesc.kernels.parametrization.Parametrization`.
+        :class:`~mkdesc.Parametrization`.
     patch_size
         Side W of the patches in pixels, at least 8. Kernels whose preparation reduces patches to
         one side (``"extended"``: 32 px) take every multiple of that side as it is, and
@@ -58,7 +59,7 @@ class MKD(Estimator):
         limited to -127 .. 127, whose order by dot product or distance stays nearly the same; or
         ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
     head
-        Instead of a whitening, a :class:`~mkdesc.heads.head.Head` of any stages.
+        Instead of a whitening, a :class:`~mkdesc.heads.Head` of any stages.
     side
         Side of the squares around keypoints, in units of their sigma, that this descriptor is
         best used at; for those who cut patches, such as :class:`mkdesc.Features`. None: unknown.
@@ -112,14 +113,8 @@ class MKD(Estimator):
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
-        if not isinstance(self.patch_size, (int, np.integer)) or self.patch_size < SMALLEST:
-            raise ValueError(
-                f"patch_size: expected an integer >= {SMALLEST}, got {self.patch_size!r}"
-            )
-        if not isinstance(self.backend, str) or self.backend not in BACKENDS:
-            raise ValueError(
-                f"backend: expected one of {', '.join(BACKENDS)}, got {self.backend!r}"
-            )
+        check_integer("patch_size", self.patch_size, SMALLEST)
+        check_choice("backend", self.backend, BACKENDS)
         if self.device is not None and not isinstance(self.device, str):
             raise ValueError(f"device: expected text or None, got {self.device!r}")
         if self.device is not None and self.backend != "torch":
@@ -128,14 +123,9 @@ class MKD(Estimator):
             raise ValueError(f"whitening: expected a Whitening or None, got {self.whitening!r}")
         if self.head is not None and not isinstance(self.head, Head):
             raise ValueError(f"head: expected a Head or None, got {self.head!r}")
-        if self.head is not None and self.whitening is not None:
-            raise ValueError("head and whitening: expected one of them, got both")
-        if not isinstance(self.output, str) or self.output not in OUTPUTS:
-            raise ValueError(f"output: expected one of {', '.join(OUTPUTS)}, got {self.output!r}")
-        if self.side is not None and not (
-            isinstance(self.side, (int, float, np.number)) and 0 < self.side < np.inf
-        ):
-            raise ValueError(f"side: expected a number > 0 or None, got {self.side!r}")
+        check_not_both(head=self.head, whitening=self.whitening)
+        check_choice("output", self.output, OUTPUTS)
+        check_number("side", self.side, above=0, optional=True)
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
         return parametrization, checked_threads(self.n_threads)
@@ -148,7 +138,10 @@ class MKD(Estimator):
         >>> print(MKD("polar").effective_head())
         None
         """
-        parametrization, _ = self._checked()
+        return self._head_for(self._checked()[0])
+
+    def _head_for(self, parametrization: Parametrization) -> Head | None:
+        """The head, after checking that it takes these raw descriptors."""
         head = self.head if self.whitening is None else self.whitening.learned()
         if head is not None and head.dims_in != parametrization.dims:
             raise ValueError(
@@ -189,7 +182,7 @@ class MKD(Estimator):
                 f"patches: expected {size} x {size} px (patch_size){others}, got "
                 f"{patches.shape[-1]} x {patches.shape[-1]}; resize=True (--resize) resamples them"
             )
-        head = self.effective_head()
+        head = self._head_for(parametrization)
         compute = load_backend(self.backend, self.device)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
@@ -220,8 +213,9 @@ class MKD(Estimator):
 
     @property
     def _n_features_out(self) -> int:
-        head = self.effective_head()
-        return self._checked()[0].dims if head is None else head.dims_out
+        parametrization, _ = self._checked()
+        head = self._head_for(parametrization)
+        return parametrization.dims if head is None else head.dims_out
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from mkdesc._support.check import check_not_both
+
 try:
     import torch as _torch
 except ImportError as error:
@@ -71,14 +73,13 @@ class MKDescriptor(Descriptor):
         learn_kappas: bool = False,
         fused: bool = True,
     ) -> None:
+        check_not_both(model=model, parametrization=parametrization)
         if parametrization is None:
             if head is not None or patch_size is not None:
                 raise ValueError("patch_size, head: expected a parametrization beside them")
             mkd = model if isinstance(model, MKD) else load_model(model or "extended")
             kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
             head = mkd.effective_head()
-        elif model is not None:
-            raise ValueError("model, parametrization: expected one of them, got both")
         else:
             kernels, size = as_parametrization(parametrization), patch_size or 64
         super().__init__(kernels, size, head, learn_kappas=learn_kappas, fused=fused)

@@ -162,6 +162,7 @@ def describe(folder):
     return np.load(folder / "found.npy"), done.stdout.strip()
 
 
+@pytest.mark.long
 def test_changes_of_what_loops_call_are_seen(tmp_path):
     """The file of the outermost loop stays as it is: a constant that others see changes."""
     shutil.copytree(Path(mkdesc.__file__).parent, tmp_path / "mkdesc")

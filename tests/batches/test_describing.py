@@ -192,7 +192,7 @@ def test_parts_of_other_settings_are_not_mixed(file, monkeypatch):
     pytest.importorskip("pyarrow")
     describe_file(file, out)
     with pytest.raises(ValueError, match=r"other settings \(model default instead of compact, "):
-        describe_file(file, out, "compact")
+        describe_file(file, out, model="compact")
     manifest = out.with_name(f"{out.name}.mkdesc.json")
     manifest.unlink()
     with pytest.raises(ValueError, match="has files of others"):
@@ -211,7 +211,7 @@ def test_what_was_only_begun_is_begun_again(file, patches, monkeypatch):
     describe_file(file, out)
     np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
     shutil.rmtree(out)  # by someone who has not seen the manifest beside it
-    describe_file(file, out, "compact")
+    describe_file(file, out, model="compact")
     np.testing.assert_array_equal(read(out), mkdesc.describe(patches, "compact"))
 
 
@@ -289,14 +289,14 @@ def test_files_that_were_replaced_are_not_taken_for_the_old_ones(
     model, other = tmp_path / "mine.safetensors", tmp_path / "other.safetensors"
     for who in (model, other):
         save_model(load_model("compact"), who, {"who": who.name[:4]})
-    describe_file(file, tmp_path / "out.zarr", str(model))
+    describe_file(file, tmp_path / "out.zarr", model=str(model))
     if what == "patches":
         np.save(tmp_path / "other.npy", patches[::-1])
         replace_file(file, tmp_path / "other.npy", how)
     else:
         replace_file(model, other, how)
     with pytest.raises(ValueError, match=rf"inputs have changed since \({what}\)"):
-        describe_file(file, tmp_path / "out.zarr", str(model))
+        describe_file(file, tmp_path / "out.zarr", model=str(model))
 
 
 def test_patches_that_were_touched_or_copied_are_the_same(file, tmp_path, monkeypatch):
@@ -328,7 +328,7 @@ def test_workers_that_live_on_do_not_keep_old_files(file, patches, tmp_path):
         for name in ("compact", "polar"):
             shutil.copy(bundled / f"{name}.safetensors", model)
             np.save(file, patches)
-            describe_file(file, tmp_path / f"{name}.npy", str(model), workers=workers)
+            describe_file(file, tmp_path / f"{name}.npy", model=str(model), workers=workers)
             expected = mkdesc.describe(patches, name)
             np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), expected)
             patches = patches[:20]

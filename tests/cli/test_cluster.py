@@ -4,8 +4,7 @@ import hashlib
 import os
 import signal
 import sqlite3
-import sys
-import threading
+import time
 from contextlib import closing
 
 import cv2
@@ -13,11 +12,11 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc._support.cluster import connect
-from mkdesc.cli import main
+from mkdesc._support.cluster import Cluster, connect
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.long
 
 #: What is written, by its command.
 COMMANDS = {
@@ -65,22 +64,23 @@ def cluster(running):
     """One with two workers that have started."""
     running.client.cluster.scale(2)
     running.client.wait_for_workers(2)
+    while not all(
+        isinstance(pid, int) for pid in running.client.run(os.getpid, on_error="return").values()
+    ):
+        time.sleep(0.05)  # one of them is dead, which is not known yet
     return running
 
 
 @pytest.fixture
-def call(data, monkeypatch, capsys):
+def call(data, run):
     """Run a command in the folder of the data, with ``out`` somewhere; its exit code and words."""
 
-    def run(command, out, *more):
-        monkeypatch.chdir(data)
-        words = [str(out / word[4:]) if word[:4] == "out/" else word for word in command.split()]
-        monkeypatch.setattr(sys, "argv", ["mkdesc", *words, *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), capsys.readouterr().err
+    def there(command, out, *more):
+        words = [out / word[4:] if word[:4] == "out/" else word for word in command.split()]
+        done = run(*words, *more, cwd=data)
+        return done.returncode, done.stderr
 
-    return run
+    return there
 
 
 def contents(folder):
@@ -107,15 +107,23 @@ def kill_one(cluster):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_same_as_without_one_though_a_worker_dies(name, call, cluster, tmp_path):
+def test_the_same_as_without_one_though_a_worker_dies(name, call, cluster, tmp_path, monkeypatch):
     for place in ("alone", "there"):
         (tmp_path / place).mkdir()
     code, _ = call(COMMANDS[name], tmp_path / "alone")
-    killer = threading.Timer(0.3, kill_one, [cluster])
-    killer.start()
+    submit, killed = Cluster.submit, []
+
+    def submit_and_kill(self, work, piece):
+        future = submit(self, work, piece)
+        if not killed:  # the work has begun
+            kill_one(cluster)
+            killed.append(piece)
+        return future
+
+    monkeypatch.setattr(Cluster, "submit", submit_and_kill)
     address = cluster.address
     there, said = call(COMMANDS[name], tmp_path / "there", "--cluster", address)
-    killer.join()
+    assert killed
     assert there == code < 2, said
     assert contents(tmp_path / "there") == contents(tmp_path / "alone")
     assert f" at a time on {address}" in said

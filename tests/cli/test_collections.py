@@ -1,16 +1,8 @@
 """``mkdesc index``, ``find``, ``groups`` and ``pairs`` as a user meets them."""
 
-import subprocess
-import sys
-
 import cv2
 import numpy as np
 import pytest
-
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 @pytest.fixture
@@ -28,7 +20,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_from_a_folder_to_what_it_shows(folder):
+def test_from_a_folder_to_what_it_shows(folder, run):
     done = run("index", "in", "-o", "index", cwd=folder)
     assert done.returncode == 1, done.stderr  # one could not be read
     assert "left out: in/broken.jpg: truncated" in done.stderr
@@ -67,7 +59,7 @@ def test_from_a_folder_to_what_it_shows(folder):
     assert links == {name: (folder / "in" / name).resolve() for name in ("a.png", "b.png")}
 
 
-def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder):
+def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
     (folder / "more").mkdir()
     (folder / "in/c.png").rename(folder / "more/c.png")
     run("index", "in", "more", "-o", "index", cwd=folder)
@@ -101,7 +93,7 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder):
         (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),
     ],
 )
-def test_bad_input_is_one_line(folder, arguments, message):
+def test_bad_input_is_one_line(folder, arguments, message, run):
     done = run(*arguments, cwd=folder)
     assert done.returncode == 2
     assert "left out" not in done.stderr  # nothing was computed

@@ -1,14 +1,11 @@
 """The first run on a machine: what it does instead of waiting for the compiler."""
 
 import subprocess
-import sys
-import warnings
 
 import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc import cli
 from mkdesc.cli import compiling
 from mkdesc.compute.cpu import backend
 from mkdesc.images.demo import write_demo
@@ -40,14 +37,12 @@ def test_few_patches_are_described_by_numpy_meanwhile(cold, started):
     assert np.abs(one.astype(int) - other).max() <= 1
 
 
-def test_the_notice_is_true_of_every_run_until_then(cold, started, tmp_path, monkeypatch, capsys):
+def test_the_notice_is_true_of_every_run_until_then(cold, tmp_path, run):
     write_demo(tmp_path)
-    names = [str(tmp_path / name) for name in ("photo.png", "warped.png")]
-    monkeypatch.setattr(sys, "argv", ["mkdesc", "match", *names, "--keypoints", "100"])
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command sets its own
     for _ in range(2):
-        assert cli._run() == 0
-        notice = capsys.readouterr().err.splitlines()[0]
+        done = run("match", "photo.png", "warped.png", "--keypoints", "100", cwd=tmp_path)
+        assert done.returncode == 0
+        notice = done.stderr.splitlines()[0]
         assert notice == "described by numpy: what makes it faster is still being compiled"
 
 

@@ -1,7 +1,4 @@
-"""The commands around the benchmarks, in processes of their own."""
-
-import subprocess
-import sys
+"""The commands around the benchmarks."""
 
 import cv2
 import numpy as np
@@ -11,11 +8,6 @@ from mkdesc.datasets.hpatches.csv_files import read_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.evaluation.contenders import get_descriptor
-
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 @pytest.fixture
@@ -32,7 +24,7 @@ def strips(tmp_path, rng):
     return root
 
 
-def test_hpatches_export_and_csv_agree(tmp_path, strips):
+def test_hpatches_export_and_csv_agree(tmp_path, strips, run):
     done = run("export", "hpatches-csv", strips, "--descriptor", "rootsift", "-o", tmp_path)
     assert done.returncode == 0, done.stderr
     patches = cv2.imread(str(strips / "v_b" / "h2.png"), 0).reshape(-1, 65, 65)
@@ -50,7 +42,7 @@ def test_hpatches_export_and_csv_agree(tmp_path, strips):
     assert expected in again.stderr.splitlines()[-1]
 
 
-def test_phototourism_and_compare(tmp_path, rng):
+def test_phototourism_and_compare(tmp_path, rng, run):
     root = tmp_path / "sets"
     root.mkdir()
     for name in ("a", "b"):
@@ -69,7 +61,7 @@ def test_phototourism_and_compare(tmp_path, rng):
     assert run("datasets", "check", root).stdout.startswith(f"{root}: 2 Phototourism subsets")
 
 
-def test_make_hpatches_resumes(tmp_path):
+def test_make_hpatches_resumes(tmp_path, run):
     noise = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
     folder = tmp_path / "i_noise"
     folder.mkdir()
@@ -97,14 +89,14 @@ def test_make_hpatches_resumes(tmp_path):
         (["datasets", "check", "nowhere"], "error: nowhere: not a folder"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path, arguments, message):
+def test_bad_input_is_one_line(tmp_path, arguments, message, run):
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == message
     assert "Traceback" not in done.stderr
 
 
-def test_datasets_says_where():
+def test_datasets_says_where(run):
     shown = run("datasets").stdout
     assert "BrownPhotoTour" in shown
     assert "Nothing is downloaded" in shown

@@ -1,26 +1,21 @@
 import re
 import signal
 import socket
-import subprocess
 import sys
 import urllib.request
 
 import pytest
 
-COMMAND = [sys.executable, "-m", "mkdesc", "explore"]
+SERVE = ("-m", "mkdesc", "explore", "--no-browser")
 
 
-def run(*arguments, **options):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, **options)
-
-
-def test_export(tmp_path):
-    done = run("--export", "kernels.html", cwd=tmp_path)
+def test_export(tmp_path, run):
+    done = run("explore", "--export", "kernels.html", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "written: kernels.html\n"), done.stderr
     assert (tmp_path / "kernels.html").read_text().startswith("<!doctype html>")
 
 
-def test_bad_arguments(tmp_path):
+def test_bad_arguments(tmp_path, run):
     bad = {
         "--export: expected a name ending in .html": ["--export", "kernels.pdf"],
         "nowhere/kernels.html: the folder nowhere does not exist": [
@@ -31,17 +26,15 @@ def test_bad_arguments(tmp_path):
         "cannot listen at nowhere.invalid": ["--no-browser", "--host", "nowhere.invalid"],
     }
     for message, arguments in bad.items():
-        done = run(*arguments, cwd=tmp_path)
+        done = run("explore", *arguments, cwd=tmp_path)
         assert done.returncode == 2
         assert f"error: {message}" in done.stderr
         assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_serving_until_ctrl_c():
-    child = subprocess.Popen(
-        [*COMMAND, "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def test_serving_until_ctrl_c(start):
+    child = start(*SERVE)
     address = re.search(r"http://127\.0\.0\.1:\d+/", child.stdout.readline())[0]
     with urllib.request.urlopen(address) as answer:
         assert b"See the kernels" in answer.read()
@@ -51,13 +44,8 @@ def test_serving_until_ctrl_c():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 must be set up first")
-def test_ctrl_c_does_not_wait_for_unfinished_uploads():
-    child = subprocess.Popen(
-        [*COMMAND, "--no-browser", "--host", "127.0.0.2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def test_ctrl_c_does_not_wait_for_unfinished_uploads(start):
+    child = start(*SERVE, "--host", "127.0.0.2")
     place = re.search(r"http://(127\.0\.0\.2):(\d+)/", child.stdout.readline())
     with urllib.request.urlopen(place[0]) as answer:  # any loopback address will do
         assert answer.status == 200
@@ -70,13 +58,8 @@ def test_ctrl_c_does_not_wait_for_unfinished_uploads():
     assert (child.returncode, output, errors) == (0, "explorer ended\n", "")
 
 
-def test_listening_elsewhere_is_warned_of():
-    child = subprocess.Popen(
-        [*COMMAND, "--no-browser", "--host", "0.0.0.0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def test_listening_elsewhere_is_warned_of(start):
+    child = start(*SERVE, "--host", "0.0.0.0")
     assert "http://0.0.0.0:" in child.stdout.readline()
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)

@@ -3,18 +3,15 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import cv2
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
+from mkdesc.cli.app import app
+from mkdesc.matching import two_views
 
 
 @pytest.fixture
@@ -33,7 +30,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_match_counts_and_draws(folder):
+def test_match_counts_and_draws(folder, run):
     done = run("match", "a.png", "b.png", "-o", "m.png", "--geometry", "homography", cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -79,7 +76,7 @@ def test_match_counts_and_draws(folder):
         ),
     ],
 )
-def test_bad_input_is_one_line(folder, arguments, message):
+def test_bad_input_is_one_line(folder, arguments, message, run):
     done = run(*arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr.strip().splitlines()[-1]
@@ -91,10 +88,10 @@ def test_bad_input_is_one_line(folder, arguments, message):
     ("other", "message"),
     [
         ("flat.png", "no keypoints in flat.png (auto)\n"),
-        ("other.png", "matches, none verified (auto); --wide looks at both from other sides\n"),
+        ("other.png", "(auto); --wide also tries views from the side\n"),
     ],
 )
-def test_pictures_of_other_things_are_exit_code_one(folder, other, message):
+def test_pictures_of_other_things_are_exit_code_one(folder, other, message, run):
     """One line, and yet the files that were asked for, with the tentative matches."""
     done = run("match", "a.png", other, "-o", "m.png", "-o", "m.csv", cwd=folder)
     assert done.returncode == 1
@@ -105,7 +102,20 @@ def test_pictures_of_other_things_are_exit_code_one(folder, other, message):
     assert (folder / "m.csv").read_text().startswith("x_a,y_a,x_b,y_b,distance,inlier")
 
 
-def test_match_goes_wide(folder):
+def test_repeated_structure_is_exit_code_three(folder, monkeypatch):
+    """The reason is in the message and in the files."""
+    said = two_views.Verdict("ambiguous", "repeated structure: ambiguous; seen twice")
+    monkeypatch.setattr(two_views, "judge", lambda *_: said)
+    names = [str(folder / name) for name in ("a.png", "b.png", "m.json")]
+    done = CliRunner().invoke(app, ["match", *names[:2], "-o", names[2]])
+    assert done.exit_code == 3
+    assert "none verified: repeated structure: ambiguous; seen twice (auto)" in done.stderr
+    written = json.loads((folder / "m.json").read_text())
+    assert (written["verified"], written["verdict"]) == (False, "ambiguous")
+    assert written["reason"] == said.reason
+
+
+def test_match_goes_wide(folder, run):
     """A tilt of six: plain matching gives up, --wide does not."""
     image = cv2.imread(str(folder / "a.png"), 0)
     squeeze = np.array([[0.25, 0, 100], [0, 1.5, -60.0]])
@@ -113,7 +123,9 @@ def test_match_goes_wide(folder):
     cv2.imwrite(str(folder / "c.png"), cv2.warpAffine(blurred, squeeze, (300, 240)))
     assert run("match", "a.png", "c.png", cwd=folder).returncode == 1
     done = run("match", "a.png", "other.png", "--wide", "--keypoints", "50", cwd=folder)
-    assert done.stderr.strip().endswith("none verified (auto)")  # that was tried
+    assert done.returncode == 1
+    assert "none verified: " in done.stderr
+    assert done.stderr.strip().endswith("(auto)")  # nothing more to try
     done = run("match", "a.png", "c.png", "--wide", "-o", "m.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     matrix = np.array(json.loads((folder / "m.json").read_text())["matrix"])
@@ -121,7 +133,7 @@ def test_match_goes_wide(folder):
 
 
 @pytest.mark.parametrize(("kind", "out"), [("npz", "f"), ("hloc", "f.h5"), ("colmap", "f.db")])
-def test_features_go_on_past_bad_files_and_resume(folder, kind, out):
+def test_features_go_on_past_bad_files_and_resume(folder, kind, out, run):
     pytest.importorskip({"hloc": "h5py", "colmap": "pycolmap"}.get(kind, "cv2"))
     # The ending of the name says the format as well.
     arguments = ["-o", out, *(["--format", kind] if kind == "colmap" else []), "--keypoints", "50"]
@@ -138,14 +150,13 @@ def test_features_go_on_past_bad_files_and_resume(folder, kind, out):
     assert "other settings (max_keypoints 50 instead of 60)" in done.stderr
 
 
-def test_ctrl_c_loses_nothing(folder):
+def test_ctrl_c_loses_nothing(folder, run, start):
     pytest.importorskip("h5py")
     (folder / "in").mkdir()
     for index in range(200):
         shutil.copy(folder / "a.png", folder / "in" / f"{index:03d}.png")
     arguments = ["features", "in", "-o", "f.h5", "--keypoints", "50"]
-    command = [sys.executable, "-m", "mkdesc", *arguments]
-    child = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    child = start("-m", "mkdesc", *arguments, cwd=folder)
     while len(list(folder.glob("f.h5.parts/*.npz"))) < 3 and child.poll() is None:
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
@@ -164,7 +175,7 @@ def test_ctrl_c_loses_nothing(folder):
     assert not (folder / "f.h5.parts").exists()
 
 
-def test_sfm_says_why_there_is_no_model(folder):
+def test_sfm_says_why_there_is_no_model(folder, run):
     pytest.importorskip("pycolmap")
     (folder / "in").mkdir()
     for name in ("a.png", "other.png", "broken.jpg"):
@@ -177,7 +188,7 @@ def test_sfm_says_why_there_is_no_model(folder):
     assert "broken.jpg" in last
 
 
-def test_sfm_goes_on_past_bad_files_and_says_so(folder):
+def test_sfm_goes_on_past_bad_files_and_says_so(folder, run):
     pytest.importorskip("pycolmap")
     (folder / "in").mkdir()
     for name in ("a.png", "b.png", "broken.jpg"):
@@ -189,7 +200,7 @@ def test_sfm_goes_on_past_bad_files_and_says_so(folder):
 
 
 @pytest.mark.parametrize("out", ["f.h5", "f.db"])
-def test_a_folder_of_someone_else_is_left_alone(folder, out):
+def test_a_folder_of_someone_else_is_left_alone(folder, out, run):
     pytest.importorskip({"f.h5": "h5py", "f.db": "pycolmap"}[out])
     (folder / f"{out}.parts").mkdir()
     (folder / f"{out}.parts" / "thesis.txt").write_text("ten years")
@@ -200,7 +211,7 @@ def test_a_folder_of_someone_else_is_left_alone(folder, out):
     assert not (folder / out).exists()
 
 
-def test_names_are_printed_as_they_are(folder):
+def test_names_are_printed_as_they_are(folder, run):
     (folder / "broken.jpg").rename(folder / "[red]bad:cat:.jpg")
     done = run("features", "a.png", "[red]bad:cat:.jpg", "-o", "o[bold]x:cat:", cwd=folder)
     assert done.returncode == 1, done.stderr
@@ -210,7 +221,7 @@ def test_names_are_printed_as_they_are(folder):
     assert done.returncode == 0, done.stderr
 
 
-def test_an_empty_file_of_features_is_no_interruption(folder):
+def test_an_empty_file_of_features_is_no_interruption(folder, run):
     arguments = ["features", "a.png", "-o", "f", "--keypoints", "50"]
     assert run(*arguments, cwd=folder).returncode == 0
     (folder / "f" / "a.png.npz").write_bytes(b"")

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -50,13 +48,13 @@ make_hpatches.make_sequence = make
         (A_LONG_MESSAGE, 2, f"error: {'x' * 997}..."),
     ],
 )
-def test_one_line_says_what_happened(tmp_path, before, code, said):
+def test_one_line_says_what_happened(tmp_path, before, code, said, start):
     program = f"{before}\nfrom mkdesc.cli import main\nmain()"
-    command = [sys.executable, "-c", program, "make-hpatches", "a", "b", "-o", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == code, done.stderr
-    assert done.stderr.strip().splitlines()[-1] == said
-    assert "Traceback" not in done.stderr
+    child = start("-c", program, "make-hpatches", "a", "b", "-o", "out", cwd=tmp_path)
+    _, errors = child.communicate()
+    assert child.returncode == code, errors
+    assert errors.strip().splitlines()[-1] == said
+    assert "Traceback" not in errors
 
 
 WHEN_A_WORKER_STARTS = """
@@ -79,19 +77,12 @@ describing.in_order = tell
 
 
 @pytest.mark.parametrize("before", [WHEN_A_WORKER_STARTS, WHEN_A_PIECE_IS_DONE])
-def test_workers_of_a_cluster_end_in_silence(tmp_path, before):
+def test_workers_of_a_cluster_end_in_silence(tmp_path, before, start):
     pytest.importorskip("distributed")
     np.save(tmp_path / "in.npy", np.zeros((100_000, 32, 32), np.uint8))
     program = f"{before}\nfrom mkdesc.cli import main\nmain()"
-    command = [sys.executable, "-c", program, "describe", "in.npy", "-o", "out.npy"]
-    with subprocess.Popen(
-        [*command, "--cluster", "local:1"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    command = ("describe", "in.npy", "-o", "out.npy", "--cluster", "local:1")
+    with start("-c", program, *command, cwd=tmp_path, start_new_session=True) as process:
         assert process.stdout.readline() == "now\n"
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, said = process.communicate()

@@ -1,8 +1,6 @@
 """``mkdesc figures`` and ``inspect`` as a user meets them."""
 
 import re
-import subprocess
-import sys
 from importlib.resources import files
 
 import cv2
@@ -12,11 +10,6 @@ import pytest
 from mkdesc import describe
 
 pytest.importorskip("matplotlib")
-
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "mkdesc", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 @pytest.fixture
@@ -31,7 +24,7 @@ def folder(tmp_path, rng):
     return tmp_path
 
 
-def test_inspect_prints_the_score_and_draws(folder):
+def test_inspect_prints_the_score_and_draws(folder, run):
     done = run("inspect", "a.png", "b.png", "-o", "why.png", cwd=folder)
     assert done.returncode == 0, done.stderr
     first, *parts, usual, last = done.stdout.splitlines()
@@ -44,7 +37,7 @@ def test_inspect_prints_the_score_and_draws(folder):
     assert min(cv2.imread(str(folder / "why.png")).shape[:2]) > 500
 
 
-def test_inspect_says_what_is_usual_for_the_model(folder):
+def test_inspect_says_what_is_usual_for_the_model(folder, run):
     """Whitened, patches that do not match score about nothing; raw ones much more."""
     others = {}
     for options in (["--model", "default"], ["--parametrization", "polar"]):
@@ -56,7 +49,7 @@ def test_inspect_says_what_is_usual_for_the_model(folder):
     assert abs(others["default"]) < 0.1 < others["polar"]
 
 
-def test_inspect_a_head_with_a_hidden_layer(folder):
+def test_inspect_a_head_with_a_hidden_layer(folder, run):
     done = run("inspect", "a.png", "b.png", "--model", "extended-net", cwd=folder)
     assert done.returncode == 0, done.stderr
     patches = np.stack([cv2.imread(str(folder / name), 0) for name in ("a.png", "b.png")])
@@ -64,7 +57,7 @@ def test_inspect_a_head_with_a_hidden_layer(folder):
     assert done.stdout.splitlines()[0] == f"similarity {a @ b:.4f} (extended-net)"
 
 
-def test_inspect_takes_file_names_as_they_are(folder):
+def test_inspect_takes_file_names_as_they_are(folder, run):
     name = "a$x_{$^.png"
     (folder / "a.png").rename(folder / name)
     (folder / "m$_{$").write_bytes((files("mkdesc.models") / "default.safetensors").read_bytes())
@@ -75,7 +68,7 @@ def test_inspect_takes_file_names_as_they_are(folder):
     assert "(m$_{$) -->" in drawn
 
 
-def test_figures_writes_all_of_them(folder):
+def test_figures_writes_all_of_them(folder, run):
     done = run("figures", "-o", "new/out", "--formats", "png", cwd=folder)
     assert done.returncode == 0, done.stderr
     names = [line.removeprefix("written: ") for line in done.stdout.splitlines()]
@@ -109,7 +102,7 @@ def test_figures_writes_all_of_them(folder):
         (["figures", "-o", "a.png"], "error: a.png is a file, expected a folder"),
     ],
 )
-def test_bad_input_is_one_line(folder, arguments, message):
+def test_bad_input_is_one_line(folder, arguments, message, run):
     done = run(*arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr.strip().splitlines()[-1]

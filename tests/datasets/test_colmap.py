@@ -61,7 +61,7 @@ def test_a_dot_in_the_middle_is_written_to_the_middle(tmp_path):
     cv2.imwrite(str(tmp_path / "in" / "dot.png"), np.rint(255 * dot).astype(np.uint8))
     settings = Settings(max_keypoints=1, sensitive=True)
     images = {"dot.png": tmp_path / "in" / "dot.png"}
-    extract_features(images, tmp_path / "features", settings)
+    extract_features(images, tmp_path / "features", settings=settings)
     base = tmp_path / "d.db"
     add_features(base, tmp_path / "features", ["dot.png"], settings.to_json(), tmp_path / "in")
     with pycolmap.Database.open(base) as file:

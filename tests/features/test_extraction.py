@@ -56,7 +56,9 @@ def keypoints(output):
 
 def test_everything_is_there_once(photos, output):
     told = []
-    found = extract_to([photos], output, SETTINGS, progress=lambda *news: told.append(news))
+    found = extract_to(
+        [photos], output, settings=SETTINGS, progress=lambda *news: told.append(news)
+    )
     assert found == (NAMES, [], {})
     assert told == [("describing", n, 3) for n in range(4)]
     written = keypoints(output)
@@ -66,7 +68,7 @@ def test_everything_is_there_once(photos, output):
         detected = features.detect(cv2.imread(str(photos / name), 0))
         np.testing.assert_allclose(xy, [k.pt for k in detected], atol=1e-4)
     before = output.stat().st_mtime_ns
-    assert extract_to([photos], output, SETTINGS) == ([], NAMES, {})
+    assert extract_to([photos], output, settings=SETTINGS) == ([], NAMES, {})
     assert output.stat().st_mtime_ns == before
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
 
@@ -74,10 +76,14 @@ def test_everything_is_there_once(photos, output):
 def test_bad_images_are_tried_again_when_they_are_mended(photos, output):
     whole = (photos / "b.png").read_bytes()
     (photos / "b.png").write_bytes(b"nothing")
-    found = extract_to([photos], output, SETTINGS)
+    found = extract_to([photos], output, settings=SETTINGS)
     assert (found.done, list(found.bad)) == (["a.png", "sub/a.png"], ["b.png"])
     (photos / "b.png").write_bytes(whole)
-    assert extract_to([photos], output, SETTINGS) == (["b.png"], ["a.png", "sub/a.png"], {})
+    assert extract_to([photos], output, settings=SETTINGS) == (
+        ["b.png"],
+        ["a.png", "sub/a.png"],
+        {},
+    )
     assert sorted(keypoints(output)) == NAMES
 
 
@@ -92,8 +98,12 @@ def test_an_interrupted_extraction_goes_on(photos, output, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(folder, "read_gray", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            extract_to([photos], output, SETTINGS, workers=1)
-    assert extract_to([photos], output, SETTINGS) == (["sub/a.png"], ["a.png", "b.png"], {})
+            extract_to([photos], output, settings=SETTINGS, workers=1)
+    assert extract_to([photos], output, settings=SETTINGS) == (
+        ["sub/a.png"],
+        ["a.png", "b.png"],
+        {},
+    )
     assert sorted(keypoints(output)) == NAMES
     assert not output.with_name(f"{output.name}.parts").exists()
 
@@ -108,10 +118,10 @@ def test_interrupted_at_the_end(photos, output, monkeypatch, moment):
     with monkeypatch.context() as patch:
         patch.setattr(store if moment == "add_features" else extraction, moment, interrupted)
         with pytest.raises(KeyboardInterrupt):
-            extract_to([photos], output, SETTINGS)
+            extract_to([photos], output, settings=SETTINGS)
     assert output.with_name(f"{output.name}.parts").is_dir()
     assert output.exists() == (moment == "remove_features")
-    assert extract_to([photos], output, SETTINGS) == ([], NAMES, {})
+    assert extract_to([photos], output, settings=SETTINGS) == ([], NAMES, {})
     assert sorted(keypoints(output)) == NAMES
     assert not output.with_name(f"{output.name}.parts").exists()
 
@@ -121,7 +131,7 @@ def test_what_was_killed_at_once_begins_again(photos, output):
     parts = output.with_name(f"{output.name}.parts")
     parts.mkdir()
     (parts / ".features.json.01234567.partial").write_text("{")
-    assert extract_to([photos], output, SETTINGS) == (NAMES, [], {})
+    assert extract_to([photos], output, settings=SETTINGS) == (NAMES, [], {})
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
 
 
@@ -129,9 +139,9 @@ def test_what_was_killed_at_once_begins_again(photos, output):
 def test_parts_of_other_settings_are_kept(photos, output):
     other = Settings(max_keypoints=5, model="compact")
     parts = output.with_name(f"{output.name}.parts")
-    extract_to([photos / "b.png"], parts, other, "npz")
+    extract_to([photos / "b.png"], parts, settings=other, format="npz")
     with pytest.raises(ValueError, match=r"parts: made with other settings"):
-        extract_to([photos], output, SETTINGS)
+        extract_to([photos], output, settings=SETTINGS)
     assert len(load_features(parts, "b.png").keypoints) == 5
     assert not output.exists()
 
@@ -154,14 +164,14 @@ def damage(output, kind):
 @pytest.mark.parametrize("output", FILES, indirect=True)
 @pytest.mark.parametrize("kind", ["bits", "cut", "zeros", "ones"])
 def test_damaged_stores_are_made_again(photos, output, kind):
-    extract_to([photos], output, SETTINGS)
+    extract_to([photos], output, settings=SETTINGS)
     whole = keypoints(output)
     damage(output, kind)
     if output.suffix == ".db" and kind == "bits":
         return  # databases have no checksums: what is in their rows is believed
     damaged = output.read_bytes()
     with pytest.warns(UserWarning, match=rf"{output.name}: damaged.* kept as .*made again"):
-        assert extract_to([photos], output, SETTINGS) == (NAMES, [], {})
+        assert extract_to([photos], output, settings=SETTINGS) == (NAMES, [], {})
     for name, xy in keypoints(output).items():
         np.testing.assert_array_equal(xy, whole[name])
     aside = output.with_name(f"{output.name}.damaged")
@@ -180,11 +190,11 @@ def test_no_room_on_the_disk(photos, output, room):
     try:
         if output.suffix or room < 10_000:  # files of one image are small
             with pytest.raises(OSError, match=r"room on the disk|too large"):
-                extract_to([photos], output, SETTINGS)
+                extract_to([photos], output, settings=SETTINGS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not output.is_file()
-    found = extract_to([photos], output, SETTINGS)
+    found = extract_to([photos], output, settings=SETTINGS)
     assert sorted([*found.done, *found.kept]) == NAMES
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
 
@@ -193,7 +203,7 @@ def test_no_room_on_the_disk(photos, output, room):
 def test_files_of_others_are_not_put_aside(photos, output):
     output.write_text("my diary, which happens to have this name")
     with pytest.raises(ValueError, match=rf"{output.name}: not a"):
-        extract_to([photos], output, SETTINGS)
+        extract_to([photos], output, settings=SETTINGS)
     assert output.read_text().startswith("my diary")
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
 
@@ -206,7 +216,8 @@ def test_two_that_write_one_file_take_turns(photos, output):
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from mkdesc.features.extraction import extract_to\n"
         "from mkdesc.features.folder import Settings\n"
-        "extract_to(sys.argv[2:], sys.argv[1], Settings(max_keypoints=20, model='compact'))"
+        "settings = Settings(max_keypoints=20, model='compact')\n"
+        "extract_to(sys.argv[2:], sys.argv[1], settings=settings)"
     )
     lists = [[photos / "a.png", photos / "b.png"], [photos / f"{c}.png" for c in "cdega"]]
     writers = [
@@ -216,7 +227,7 @@ def test_two_that_write_one_file_take_turns(photos, output):
     for writer in writers:
         _, errors = writer.communicate()
         assert writer.returncode == 0, errors.decode()
-    found = extract_to([photos], output, SETTINGS)
+    found = extract_to([photos], output, settings=SETTINGS)
     assert (found.done, len(found.kept)) == (["sub/a.png"], 6)
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
 
@@ -227,7 +238,7 @@ def test_names_that_are_not_text_are_refused(photos, output):
     with open(odd, "wb") as file:  # noqa: PTH123
         file.write((photos / "a.png").read_bytes())
     with pytest.raises(ValueError, match=r"caf\\udce9\.png.*: expected a name in UTF-8"):
-        extract_to([photos], output, SETTINGS)
+        extract_to([photos], output, settings=SETTINGS)
 
 
 def test_what_cannot_be_is_said_before_the_work(photos, tmp_path):
@@ -238,19 +249,19 @@ def test_what_cannot_be_is_said_before_the_work(photos, tmp_path):
         ("f.db", "hloc", r"output: expected a file for hloc, got .*f\.db"),
     ):
         with pytest.raises(ValueError, match=message):
-            extract_to([photos], tmp_path / name, SETTINGS, kind)
+            extract_to([photos], tmp_path / name, settings=SETTINGS, format=kind)
     for file in photos.rglob("*.png"):
         file.write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"none of 3 images is usable; .*a\.png: "):
-        extract_to([photos], tmp_path / "f", SETTINGS)
+        extract_to([photos], tmp_path / "f", settings=SETTINGS)
 
 
 def test_the_side_that_was_cut_is_remembered(photos, tmp_path, monkeypatch):
     """A model that is best used at another side now must not be mixed with what was cut then."""
-    extract_to([photos], tmp_path / "f", SETTINGS)
+    extract_to([photos], tmp_path / "f", settings=SETTINGS)
     monkeypatch.setattr(folder, "side_for", lambda detector, model: 17.0)
     with pytest.raises(ValueError, match=r"other settings \(side .* instead of 17\.0\)"):
-        extract_to([photos], tmp_path / "f", SETTINGS)
+        extract_to([photos], tmp_path / "f", settings=SETTINGS)
 
 
 @pytest.mark.parametrize(("out", "turned"), [("f", True), ("f.h5", False)])
@@ -264,7 +275,7 @@ def test_keypoints_lie_on_what_their_reader_shows(tmp_path, out, turned):
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter of a turn
     Image.fromarray(stored).save(tmp_path / "a.jpg", exif=exif, quality=95)
-    extract_to([tmp_path / "a.jpg"], tmp_path / out, SETTINGS)
+    extract_to([tmp_path / "a.jpg"], tmp_path / out, settings=SETTINGS)
     if turned:
         size = load_features(tmp_path / out, "a.jpg").image_size.tolist()
     else:
@@ -300,28 +311,28 @@ def test_photographs_that_were_replaced_are_not_taken_for_the_old_ones(
 
 
 def test_photographs_that_were_touched_or_copied_are_kept(tmp_path, photos, output, monkeypatch):
-    extract_to([photos], output, SETTINGS)
+    extract_to([photos], output, settings=SETTINGS)
     for name in NAMES:
         os.utime(photos / name, ns=(0, 0))
-    assert extract_to([photos], output, SETTINGS).kept == NAMES
+    assert extract_to([photos], output, settings=SETTINGS).kept == NAMES
     copy = shutil.copytree(photos, tmp_path / "copy")
-    assert extract_to([copy], output, SETTINGS).kept == NAMES
+    assert extract_to([copy], output, settings=SETTINGS).kept == NAMES
     if not output.suffix:  # what was read once is not read again
         monkeypatch.setattr(workfolder, "_content", None)
-        assert extract_to([copy], output, SETTINGS).kept == NAMES
+        assert extract_to([copy], output, settings=SETTINGS).kept == NAMES
 
 
 def test_a_photograph_that_is_broken_now_has_no_features(photos, tmp_path):
-    extract_to([photos], tmp_path / "out", SETTINGS)
+    extract_to([photos], tmp_path / "out", settings=SETTINGS)
     (photos / "b.png").write_bytes(b"nothing")
-    assert list(extract_to([photos], tmp_path / "out", SETTINGS).bad) == ["b.png"]
+    assert list(extract_to([photos], tmp_path / "out", settings=SETTINGS).bad) == ["b.png"]
     assert not (tmp_path / "out/b.png.npz").exists()
 
 
 @pytest.mark.parametrize("output", ["f", *FILES], indirect=True)
 def test_features_of_another_version_are_not_mixed(photos, output, monkeypatch):
-    extract_to([photos / "a.png"], output, SETTINGS)
+    extract_to([photos / "a.png"], output, settings=SETTINGS)
     monkeypatch.setattr(folder, "__version__", "0.0.9")
     monkeypatch.setattr(workfolder, "__version__", "0.0.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
-        extract_to([photos], output, SETTINGS)
+        extract_to([photos], output, settings=SETTINGS)

@@ -29,7 +29,9 @@ SETTINGS = Settings(max_keypoints=30)
 def test_files_hold_what_features_give(folder):
     images = find_images([folder / "in"])
     seen = []
-    done = extract_features(images, folder / "out", SETTINGS, lambda *n: seen.append(n))
+    done = extract_features(
+        images, folder / "out", settings=SETTINGS, progress=lambda *n: seen.append(n)
+    )
     assert done == (["a.png", "b.png", "sub/a.png"], [], {})
     assert seen[-1] == ("describing", 3, 3)
     found = load_features(folder / "out", "sub/a.png")
@@ -44,32 +46,32 @@ def test_files_hold_what_features_give(folder):
 
 def test_a_second_run_keeps_what_is_there(folder):
     images = find_images([folder / "in"])
-    extract_features({"a.png": images["a.png"]}, folder / "out", SETTINGS)
+    extract_features({"a.png": images["a.png"]}, folder / "out", settings=SETTINGS)
     before = (folder / "out" / "a.png.npz").stat().st_mtime_ns
-    done = extract_features(images, folder / "out", SETTINGS)
+    done = extract_features(images, folder / "out", settings=SETTINGS)
     assert (done.done, done.kept) == (["b.png", "sub/a.png"], ["a.png"])
     assert (folder / "out" / "a.png.npz").stat().st_mtime_ns == before
     with pytest.raises(ValueError, match=r"other settings \(max_keypoints 30 instead of 31\)"):
-        extract_features(images, folder / "out", Settings(max_keypoints=31))
+        extract_features(images, folder / "out", settings=Settings(max_keypoints=31))
 
 
 def test_models_are_named_if_they_can_be(folder):
     images = find_images([folder / "in"])
-    extract_features(images, folder / "out", SETTINGS)
+    extract_features(images, folder / "out", settings=SETTINGS)
     with pytest.raises(ValueError, match=r"\(model photo instead of default, side "):
-        extract_features(images, folder / "out", replace(SETTINGS, model="default"))
+        extract_features(images, folder / "out", settings=replace(SETTINGS, model="default"))
     mine = replace(SETTINGS, model=str(folder / "mine.safetensors"))
     card = save_model(load_model("photo").set_params(patch_size=48), mine.model)
     expected = rf"\(model photo instead of sha256 {card.sha256}\)"
     with pytest.raises(ValueError, match=expected):
-        extract_features(images, folder / "out", mine)
+        extract_features(images, folder / "out", settings=mine)
 
 
 def test_bad_images_stop_nothing(folder):
     (folder / "in" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
     cv2.imwrite(str(folder / "in" / "flat.png"), np.full((50, 50), 7, np.uint8))
     cv2.imwrite(str(folder / "in" / "pixel.png"), np.zeros((1, 1), np.uint8))
-    done = extract_features(find_images([folder / "in"]), folder / "out", SETTINGS)
+    done = extract_features(find_images([folder / "in"]), folder / "out", settings=SETTINGS)
     assert len(done.done) == 5
     assert list(done.bad) == ["broken.jpg"]
     assert "broken.jpg: truncated" in done.bad["broken.jpg"]
@@ -86,7 +88,9 @@ def test_an_interrupted_run_leaves_whole_files(folder, monkeypatch):
 
     monkeypatch.setattr(batch, "read_gray", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS, workers=1)
+        extract_features(
+            find_images([folder / "in"]), folder / "out", settings=SETTINGS, workers=1
+        )
     for file in (folder / "out").rglob("*.npz"):
         assert np.load(file)["descriptors"].shape == (30, 128)
     assert not list((folder / "out").rglob(".*"))
@@ -96,9 +100,9 @@ def test_bad_settings_write_nothing(folder):
     images = find_images([folder / "in"])
     for wrong in (Settings(detector="surf"), Settings(side=-1.0), Settings(output="int4")):
         with pytest.raises(ValueError, match="expected"):
-            extract_features(images, folder / "out", wrong)
+            extract_features(images, folder / "out", settings=wrong)
     with pytest.raises(FileNotFoundError, match="no model 'gone'"):
-        extract_features(images, folder / "out", Settings(model="gone"))
+        extract_features(images, folder / "out", settings=Settings(model="gone"))
     assert not (folder / "out").exists()
 
 
@@ -113,7 +117,7 @@ def test_foreign_files_are_named(tmp_path):
 )
 def test_damaged_files_are_made_again(folder, damage):
     images = find_images([folder / "in"])
-    extract_features(images, folder / "out", SETTINGS)
+    extract_features(images, folder / "out", settings=SETTINGS)
     file = folder / "out" / "b.png.npz"
     whole = file.read_bytes()
     middle = len(whole) // 2
@@ -140,7 +144,7 @@ def test_damaged_files_are_made_again(folder, damage):
     with pytest.raises(ValueError, match=r"b\.png\.npz: not a file of features"):
         load_features(folder / "out", "b.png")
     with pytest.warns(UserWarning, match=r"b\.png\.npz: not a file of features .*made again"):
-        done = extract_features(images, folder / "out", SETTINGS)
+        done = extract_features(images, folder / "out", settings=SETTINGS)
     assert (done.done, done.kept) == (["b.png"], ["a.png", "sub/a.png"])
     assert file.read_bytes()[middle : middle + 50] == whole[middle : middle + 50]
 
@@ -150,7 +154,7 @@ def test_files_of_someone_else_are_not_replaced(folder):
     np.savez(folder / "out" / "a.png.npz", something=np.ones(3))
     before = (folder / "out" / "a.png.npz").read_bytes()
     with pytest.raises(ValueError, match=r"out: has files of others"):
-        extract_features(find_images([folder / "in"]), folder / "out", SETTINGS)
+        extract_features(find_images([folder / "in"]), folder / "out", settings=SETTINGS)
     assert (folder / "out" / "a.png.npz").read_bytes() == before
     assert not (folder / "out" / "features.json").exists()
 
@@ -158,7 +162,7 @@ def test_files_of_someone_else_are_not_replaced(folder):
 def test_only_features_are_removed(folder):
     images = find_images([folder / "in"])
     for own in (True, False):
-        extract_features(images, folder / "out", SETTINGS)
+        extract_features(images, folder / "out", settings=SETTINGS)
         if not own:
             (folder / "out" / "sub" / "notes.txt").write_text("keep me")
         remove_features(folder / "out", images)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.agreement import Request
+from mkdesc.features.pair import better
 from mkdesc.features.wide import match_wide
+from mkdesc.images.demo import photograph
 from mkdesc.images.drawing import LINES
+from mkdesc.matching.two_views import TwoViewOptions, TwoViewResult, Verdict
 
 CORNERS = np.array([[[0.0, 0], [399, 0], [399, 299], [0, 299]]])
 
@@ -78,7 +80,7 @@ def test_an_easy_pair(image, turned, features):
     assert found.inliers.sum() > 100
     np.testing.assert_allclose(found.keypoints_a[found.pairs[:, 0], :2], found.points_a)
     np.testing.assert_allclose(found.keypoints_b[found.pairs[:, 1], :2], found.points_b)
-    assert set(found.timings) == {"read", "load", "describe", "match"}
+    assert set(found.timings) == {"read", "describe", "match"}
     assert f"{found.inliers.sum()} of them verified" in repr(found)
 
 
@@ -141,6 +143,51 @@ def test_unrelated_pictures_are_refused(features):
     assert found.inliers.sum() == 0
     assert found.matrix is None
     assert len(found.keypoints_a) > 5000  # it did look from aside
+
+
+def test_a_search_that_takes_too_long_ends_and_says_so(features):
+    told = []
+    found = mkdesc.match_images(
+        *(texture(5), texture(6), features),
+        **{"wide": True, "limit": 1e-3, "progress": lambda *now: told.append(now)},
+    )
+    assert not found.verified
+    assert found.reason == "not all views were tried: the time limit of 0.001 s was over"
+    assert len(found.keypoints_a) < 5000  # those of unrelated pictures, with views, are more
+    steps = list(dict.fromkeys(what for what, _, _ in told))
+    assert steps[:2] == ["reading", "describing"]
+    assert steps[2] == "looking for shapes"
+    assert steps[-1] == "looking at views of tilt 3"
+    assert all(done <= total for _, done, total in told)
+
+
+def verdicts(plain, wide):
+    def result(name):
+        return TwoViewResult((), None, None, Verdict(name, f"{name} one"))
+
+    return better(result(plain), result(wide)).verdict
+
+
+def test_what_is_said_of_a_plain_and_a_wide_search():
+    for wide in ("unverified", "ambiguous"):
+        assert verdicts("verified", wide).name == "verified"
+        assert verdicts("unverified", wide).name == wide
+        assert verdicts("ambiguous", wide).name == "ambiguous"
+    for plain in ("verified", "unverified", "ambiguous"):
+        assert verdicts(plain, "verified").name == "verified"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_mirrored_photograph(wide):
+    """Only right ones are verified; OpenCV finds no homography that mirrors."""
+    photo = photograph()
+    found = mkdesc.match_images(photo, np.ascontiguousarray(photo[:, ::-1]), wide=wide)
+    assert found.geometry == "homography"
+    assert "wide" not in found.timings
+    here, there = found.points_a[found.inliers], found.points_b[found.inliers]
+    assert len(here) > 50
+    expected = [photo.shape[1] - 1, 0] + here * [-1, 1]
+    assert (np.linalg.norm(there - expected, axis=1) < 3).all()
 
 
 def test_nothing_to_see(features):
@@ -267,6 +314,8 @@ def test_files_that_cannot_be(results, tmp_path, name, error, message):
         ({"geometry": "essential"}, "focal_lengths: expected"),
         ({"focal_lengths": (0, 100)}, "focal_lengths: expected"),
         ({"focal_lengths": (1, 2, 3)}, "focal_lengths: expected"),
+        ({"limit": 0}, "limit: expected seconds > 0, got 0"),
+        ({"limit": "x"}, "limit: expected seconds > 0, got 'x'"),
     ],
 )
 def test_what_is_wrong_is_named(image, options, message):
@@ -280,7 +329,7 @@ def test_missing_files_are_named_before_any_work(image, tmp_path):
 
 
 def test_a_plane_that_is_asked_for_is_all_that_is_looked_for(image, slanted, features):
-    request = Request("homography")
+    request = TwoViewOptions((image.shape, slanted[0].shape), "homography")
     one_thread = features.replace(n_threads=1)
     found = match_wide((image, slanted[0]), one_thread, request, 800, 2)
     assert found.verified.geometry == "homography"

@@ -74,7 +74,7 @@ def test_one_model_however_data_are_cut(mkd, method):
     whitening = Whitening(method, 16, power=0.75)
     whole = learn_model(cut(1)[0].blocks(), mkd, whitening)
     for n in (1, 2, 7):
-        parts = learn_shards(cut(n), mkd, whitening)
+        parts = learn_shards(cut(n), mkd, whitening=whitening)
         np.testing.assert_allclose(
             abs(head_of(parts)), abs(head_of(whole)), atol=1e-6 * abs(head_of(whole)).max()
         )
@@ -85,10 +85,10 @@ def test_one_model_however_data_are_cut(mkd, method):
 
 def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
     whitening = Whitening("lw", 16)
-    alone = learn_shards(cut(5), mkd, whitening)
+    alone = learn_shards(cut(5), mkd, whitening=whitening)
     folder = tmp_path / "parts"
     for _ in range(2):
-        found = learn_shards(cut(5), mkd, whitening, workers=processes, parts=folder)
+        found = learn_shards(cut(5), mkd, whitening=whitening, workers=processes, parts=folder)
         np.testing.assert_array_equal(head_of(found), head_of(alone))
         assert len(list(folder.glob("part-*"))) == 5
         first = min(folder.glob("part-*"))
@@ -96,9 +96,9 @@ def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
         max(folder.glob("part-*")).unlink()  # killed before the last one
     assert first.stat().st_mtime_ns == stamp
     with pytest.raises(ValueError, match="made with other settings"):
-        learn_shards(cut(5), mkd, Whitening("gda", 16), workers=processes, parts=folder)
+        learn_shards(cut(5), mkd, whitening=Whitening("gda", 16), workers=processes, parts=folder)
     with pytest.raises(ValueError, match="parts: expected a folder"):
-        learn_shards(cut(5), mkd, whitening, workers=processes)
+        learn_shards(cut(5), mkd, whitening=whitening, workers=processes)
 
 
 @pytest.fixture
@@ -176,8 +176,8 @@ def test_shards_that_differ_in_the_middle_of_an_array_are_others(mkd, processes,
 
 def test_millions_of_patches_leave_a_sample_for_the_score(mkd):
     whitening = Whitening("lw", 16)
-    every = learn_shards(cut(3), mkd, whitening)
-    few = learn_shards(cut(3), mkd, whitening, expected=4_000_000)
+    every = learn_shards(cut(3), mkd, whitening=whitening)
+    few = learn_shards(cut(3), mkd, whitening=whitening, expected=4_000_000)
     np.testing.assert_array_equal(head_of(few), head_of(every))
     assert 0 < few.report.held_out_pairs < every.report.held_out_pairs
 
@@ -224,9 +224,9 @@ def photos(folder, rng):
     return lambda **who: learn_photos(
         folder / "photos",
         MKD("cartesian", 32),
-        Whitening("gda", 8, ridge=0.01),
-        None,
-        recipe,
+        whitening=Whitening("gda", 8, ridge=0.01),
+        progress=None,
+        recipe=recipe,
         **who,
     )
 
@@ -237,7 +237,7 @@ def patches(folder, rng):
     labels = np.repeat(np.arange(90), 3)[order]
     np.savez(folder / "a.npz", patches=views[order], labels=labels)
     return lambda **who: learn_patches(
-        folder / "a.npz", MKD("cartesian", 16), Whitening("gda", 8, ridge=0.01), **who
+        folder / "a.npz", MKD("cartesian", 16), whitening=Whitening("gda", 8, ridge=0.01), **who
     )
 
 
@@ -246,7 +246,7 @@ def phototourism(folder, rng):
     pairs = draw_pairs(labels, 600)
     write_subset(folder / "subset", smooth_points(rng, 100, 3, 64), labels, pairs={600: pairs})
     return lambda **who: learn_phototourism(
-        folder / "subset", MKD("cartesian", 64), Whitening("gda", 8, ridge=0.01), **who
+        folder / "subset", MKD("cartesian", 64), whitening=Whitening("gda", 8, ridge=0.01), **who
     )
 
 
@@ -256,7 +256,7 @@ def hpatches(folder, rng):
         points = smooth_points(rng, 40, 16, 65).reshape(40, 16, 65, 65).swapaxes(0, 1)
         write_sequence(folder / "h", name, dict(zip(IMAGES, points, strict=True)))
     return lambda **who: learn_hpatches(
-        folder / "h", MKD("cartesian", 64), Whitening("gda", 8, ridge=0.01), **who
+        folder / "h", MKD("cartesian", 64), whitening=Whitening("gda", 8, ridge=0.01), **who
     )
 
 
@@ -302,7 +302,9 @@ def test_every_source_gives_the_same_model_elsewhere(
 def test_on_dask(mkd, tmp_path):
     pytest.importorskip("distributed")
     whitening = Whitening("lw", 16)
-    alone = learn_shards(cut(4), mkd, whitening)
+    alone = learn_shards(cut(4), mkd, whitening=whitening)
     with connect("local:1") as cluster:
-        found = learn_shards(cut(4), mkd, whitening, workers=cluster, parts=tmp_path / "parts")
+        found = learn_shards(
+            cut(4), mkd, whitening=whitening, workers=cluster, parts=tmp_path / "parts"
+        )
     np.testing.assert_array_equal(head_of(found), head_of(alone))

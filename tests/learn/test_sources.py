@@ -38,7 +38,9 @@ def test_labelled_patches(tmp_path, rng):
     names = np.repeat([f"point {i}" for i in range(80)], 3)
     np.savez(tmp_path / "a.npz", patches=patches, labels=names)
     seen = []
-    learned = learn_patches(tmp_path / "a.npz", None, whitening(), lambda *news: seen.append(news))
+    learned = learn_patches(
+        tmp_path / "a.npz", None, whitening=whitening(), progress=lambda *news: seen.append(news)
+    )
     assert learned.mkd.patch_size == 16
     assert learned.report.points == 80
     assert seen[-1] == ("learning", 240, 240)
@@ -66,14 +68,14 @@ def test_phototourism(tmp_path, rng):
     pairs = draw_pairs(labels, 100)
     write_subset(tmp_path / "tower", patches, labels, pairs={100: pairs})
     mkd = MKD("cartesian")
-    learned = learn_phototourism(tmp_path / "tower", mkd, whitening())
+    learned = learn_phototourism(tmp_path / "tower", mkd, whitening=whitening())
     assert learned.report.patches == 180
     assert 0 < learned.report.pairs <= 50
     assert learned.source["source"] == "Phototourism tower"
     with pytest.raises(ValueError, match="no file of 7 pairs"):
-        learn_phototourism(tmp_path / "tower", mkd, whitening(), pairs=7)
+        learn_phototourism(tmp_path / "tower", mkd, whitening=whitening(), pairs=7)
     (tmp_path / "tower/m50_100_100_0.txt").unlink()
-    learned = learn_phototourism(tmp_path / "tower", mkd, whitening())
+    learned = learn_phototourism(tmp_path / "tower", mkd, whitening=whitening())
     assert learned.report.pairs == (~held_out(np.arange(60))).sum() * 3
 
 
@@ -82,7 +84,7 @@ def test_hpatches(tmp_path, rng):
         views = noisy_points(rng, 20, 16, 65).reshape(20, 16, 65, 65)
         write_sequence(tmp_path, name, {image: views[:, k] for k, image in enumerate(IMAGES)})
     mine = MKD("cartesian", 32)
-    learned = learn_hpatches(tmp_path, mine, whitening())
+    learned = learn_hpatches(tmp_path, mine, whitening=whitening())
     assert not mine.resize  # the caller's stays as it is
     assert learned.report.points == 40
     assert learned.report.pairs == (~held_out(np.arange(40))).sum() * 16 * 15 // 2
@@ -91,7 +93,12 @@ def test_hpatches(tmp_path, rng):
         '{"a": {"name": "a", "test": ["i_one"], "train": ["v_two"]}}'
     )
     learned = learn_hpatches(
-        tmp_path, MKD("cartesian", 32), whitening(), None, "a", tmp_path / "splits.json"
+        tmp_path,
+        MKD("cartesian", 32),
+        whitening=whitening(),
+        progress=None,
+        split="a",
+        splits_file=tmp_path / "splits.json",
     )
     assert learned.report.points == 20
 
@@ -107,7 +114,10 @@ def test_photos(tmp_path, rng):
         write_texture(tmp_path / f"{i}.png", rng)
     recipe = Recipe(views=("plain", "easy", "hard"), keypoints_per_photo=40, patch_size=32)
     mkd = MKD("cartesian", 32)
-    learned = [learn_photos(tmp_path, mkd, whitening(), None, recipe, seed) for seed in (0, 0, 1)]
+    learned = [
+        learn_photos(tmp_path, mkd, whitening=whitening(), progress=None, recipe=recipe, seed=seed)
+        for seed in (0, 0, 1)
+    ]
     first, again, other = (found.mkd.whitening.head_.linear().matrix for found in learned)
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-3
@@ -124,7 +134,11 @@ def test_the_progress_reaches_its_end_without_the_photographs_that_are_skipped(t
     recipe = Recipe(views=("plain", "easy"), keypoints_per_photo=40, patch_size=16)
     told = []
     learn_photos(
-        tmp_path, MKD("cartesian", 16), whitening(), lambda *news: told.append(news), recipe
+        tmp_path,
+        MKD("cartesian", 16),
+        whitening=whitening(),
+        progress=lambda *news: told.append(news),
+        recipe=recipe,
     )
     assert told[-1] == ("learning", 4, 4)
 
@@ -141,7 +155,9 @@ def test_colmap_with_a_damaged_photograph(tmp_path, rng):
 def test_colmap(shared):
     pytest.importorskip("pycolmap")
     folder = shared / "data/multiview/lund-door"
-    learned = learn_colmap(folder / "sparse", folder / "images", MKD("cartesian", 32), whitening())
+    learned = learn_colmap(
+        folder / "sparse", folder / "images", mkd=MKD("cartesian", 32), whitening=whitening()
+    )
     report = learned.report
     assert report.points > 5000
     assert report.pairs > 50_000

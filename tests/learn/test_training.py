@@ -5,7 +5,7 @@ import pytest
 
 from mkdesc import MKD, load_model
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn import TrainingBlock, learn_model, learn_photos
+from mkdesc.learn import TrainingBlock, learn_model, learn_photos, trained
 from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
 from mkdesc.learn.trained import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
@@ -140,6 +140,16 @@ def test_interrupted_it_is_the_best_until_then(rng):
     assert not tiny().fit(X, y).trained_.interrupted
 
 
+def test_training_that_makes_it_worse_changes_nothing(rng, monkeypatch):
+    """Steps that are far too large: what it began with was the best, however many there are."""
+    X, y = noisy(rng)
+    monkeypatch.setitem(trained.KINDS, "mlp", 30.0)
+    few, many = (tiny(steps=steps).fit(X, y) for steps in (20, 40))
+    for head in (few, many):
+        assert head.trained_.loss == head.trained_.first_loss
+    np.testing.assert_array_equal(few.head_.apply(X), many.head_.apply(X))
+
+
 def test_minutes_end_it_too(rng):
     X, y = opposites(rng)
     head = tiny(steps=None, minutes=0.005).fit(X, y)
@@ -164,9 +174,9 @@ def test_going_on_from_a_head(rng):
     [
         ({"kind": "cnn"}, "kind: expected one of mlp, linear, got 'cnn'"),
         ({"hidden": 0}, "hidden: expected an integer >= 1, got 0"),
-        ({"rank": 0}, "rank: expected an integer >= 1, got 0"),
-        ({"steps": 0}, "steps: expected an integer >= 1, got 0"),
-        ({"batch": 1}, "batch: expected an integer >= 2, got 1"),
+        ({"rank": 0}, "rank: expected an integer >= 1 or None, got 0"),
+        ({"steps": 0}, "steps: expected an integer >= 1 or None, got 0"),
+        ({"batch": 1}, "batch: expected an integer >= 2 or None, got 1"),
         ({"minutes": -1}, "minutes: expected a number > 0 or None, got -1"),
         ({"loss": "l1"}, "loss: expected one of softmax, hardest, got 'l1'"),
         ({"device": "abacus"}, "device: expected cpu, cuda, cuda:1, ..., got 'abacus'"),
@@ -221,6 +231,15 @@ def test_points_are_split_whole(rng):
     assert sorted([*training, *checking]) == list(range(300))
     assert not set(point_of[training]) & set(point_of[checking])
     assert set(point_of[checking]) <= set(range(100))
+
+
+def test_points_that_are_seen_once_check_nothing():
+    """Nearly all are; what checks the training are two of the ten that are not."""
+    point_of = np.concatenate([np.repeat(np.arange(10), 2), np.arange(10, 400)])
+    _, checking = split_points(point_of, np.arange(len(point_of)), 0)
+    points, counts = np.unique(point_of[checking], return_counts=True)
+    assert counts.tolist() == [2, 2]
+    assert points.max() < 10
 
 
 def test_pairs_are_two_views_of_a_point(rng):
@@ -327,7 +346,7 @@ def test_learning_from_photographs_is_reproducible(photos):
     for threads in (1, 2):
         mkd.set_params(n_threads=threads)
         trained = tiny(whitening=None, batch=32)
-        learned = learn_photos(photos, mkd, whitening, recipe=recipe, trained=trained)
+        learned = learn_photos(photos, mkd, whitening=whitening, recipe=recipe, trained=trained)
         models.append(learned.mkd.head)
     raw = np.random.default_rng(0).normal(size=(5, models[0].dims_in))
     np.testing.assert_array_equal(models[0].apply(raw), models[1].apply(raw))

@@ -1,8 +1,15 @@
 """Small photographs of noise: three places, three views of each."""
 
+import shutil
+
 import cv2
 import numpy as np
 import pytest
+
+import mkdesc
+from mkdesc.features.folder import Settings
+
+FEW = Settings(max_keypoints=300, output="uint8")
 
 
 def make_view(seed, angle=0.0, zoom=1.0):
@@ -18,11 +25,26 @@ def view():
     return make_view
 
 
-@pytest.fixture
-def places(tmp_path):
-    folder = tmp_path / "photos"
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory):
+    """The folder of ``photos`` of three places and their ``index``, for tests to copy."""
+    root = tmp_path_factory.mktemp("indexed")
     for place in range(3):
-        (folder / str(place)).mkdir(parents=True)
+        (root / "photos" / str(place)).mkdir(parents=True)
         for number, (angle, zoom) in enumerate([(0, 1), (25, 1.1), (-40, 0.9)]):
-            cv2.imwrite(str(folder / f"{place}/{number}.png"), make_view(place, angle, zoom))
-    return folder
+            file = root / "photos" / f"{place}/{number}.png"
+            cv2.imwrite(str(file), make_view(place, angle, zoom))
+    mkdesc.Index.update(root / "photos", root / "index", FEW)
+    return root
+
+
+@pytest.fixture
+def places(indexed, tmp_path):
+    return shutil.copytree(indexed / "photos", tmp_path / "photos")
+
+
+@pytest.fixture
+def index(indexed, places, tmp_path):
+    shutil.copytree(indexed / "index", tmp_path / "index")
+    mkdesc.Index.update(places, tmp_path / "index")  # it was made of photographs elsewhere
+    return mkdesc.Index(tmp_path / "index")

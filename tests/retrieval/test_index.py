@@ -11,16 +11,12 @@ import pytest
 
 import mkdesc
 from mkdesc.features.folder import Settings
-from mkdesc.retrieval.groups import find_groups
+from mkdesc.matching.two_views import Verdict
+from mkdesc.retrieval.agreement import Agreement
+from mkdesc.retrieval.groups import find_groups, verified_pairs
 from mkdesc.retrieval.signature import make_signature
 
 FEW = Settings(max_keypoints=300, output="uint8")
-
-
-@pytest.fixture
-def index(places, tmp_path):
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
-    return mkdesc.Index(tmp_path / "index")
 
 
 def groups(index, k=3):
@@ -386,3 +382,46 @@ def test_no_usable_image(tmp_path):
 def test_places_are_told_apart(index):
     found = find_groups(index)
     assert found == [[f"{place}/{number}.png" for number in range(3)] for place in range(3)]
+
+
+def _agreement(count):
+    return Agreement(np.zeros((count, 2)), np.zeros((count, 2)), Verdict("verified", "as told"))
+
+
+def test_all_of_a_shortlist_is_compared_though_few_are_wanted(index, monkeypatch):
+    """What agrees best comes first even if many look more alike."""
+    query = index.features("0/0.png")
+    alike = [one.name for one in index.find_features(query, 9)]
+    monkeypatch.setattr(index, "features", lambda name: name)
+    counts = {name: number for number, name in enumerate(alike)}
+    monkeypatch.setattr("mkdesc.retrieval.index.agree", lambda a, name: _agreement(counts[name]))
+    assert [one.name for one in index.find_features(query, 1, verify=6)] == [alike[5]]
+    found = index.find_features(query, 9, verify=6)
+    assert [one.name for one in found] == [*alike[5::-1], *alike[6:]]
+    assert [one.agreement is None for one in found] == [False] * 6 + [True] * 3
+
+
+def test_thirty_matches_make_a_place(index, monkeypatch):
+    counts = {("0", "1"): 30, ("1", "2"): 29}
+    monkeypatch.setattr(index, "features", lambda name: name[0])
+    monkeypatch.setattr(
+        "mkdesc.retrieval.groups.agree",
+        lambda a, b: _agreement(100 if a == b else counts.get((min(a, b), max(a, b)), 0)),
+    )
+    assert sorted(map(len, find_groups(index))) == [3, 6]
+    counts["1", "2"] = 30
+    assert sorted(map(len, find_groups(index))) == [9]
+    assert len(verified_pairs(index)) == len(verified_pairs(index, least=30))
+
+
+def test_shards_of_other_words_are_refused_and_made_again(index, places):
+    """As when one file of an index comes from a backup."""
+    before = groups(index)
+    (words,) = index.path.glob("words-*")
+    np.save(words, np.load(words)[:-1])
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: of other words than the shards are"):
+        mkdesc.Index(index.path)
+    mkdesc.Index.update(places, index.path)
+    again = mkdesc.Index(index.path)
+    assert len(again.signatures.words) == len(index.signatures.words) - 1
+    assert groups(again) == before

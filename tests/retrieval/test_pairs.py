@@ -19,7 +19,7 @@ from mkdesc.retrieval.pairs import (
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.shards import write_shards
 from mkdesc.retrieval.signature import make_signature
-from mkdesc.retrieval.similar import connected, retrieved_pairs, similar_pairs
+from mkdesc.retrieval.similar import groups_of, retrieved_pairs, similar_pairs
 
 
 def read_again(pairs):
@@ -69,7 +69,7 @@ def test_views_of_a_place_are_paired_and_places_connected(places, tmp_path):
     pairs = similar_pairs(signatures, k=2)
     assert within <= {*pairs}
     assert len(pairs) == 9 + 2  # as many as asked for, and three places are connected by two
-    assert set(connected(names, pairs).values()) == {0}
+    assert groups_of(names, pairs) == [sorted(names)]
     assert retrieved_pairs(tmp_path / "index/features", sorted(names), k=2) == pairs
     assert len(similar_pairs(signatures)) == 9 * 8 // 2
 
@@ -85,9 +85,39 @@ def test_places_of_many_views_get_more_pairs(tmp_path, rng):
     shards = list(write_shards(tmp_path, 0, entries, len(words)))
     pairs = similar_pairs(Signatures(words, shards), k=6)
     assert {*combinations([f"{i:02d}" for i in range(6)], 2)} <= {*pairs}
-    assert len(pairs) <= 12 * 6 // 2 + 1
+    assert 12 * 6 // 2 <= len(pairs) <= 12 * 6 // 2 + 1
     degree = Counter(name for pair in pairs for name in pair)
     assert all(degree[name] >= 3 for name in made)
+
+
+def test_a_place_of_many_views_gets_what_others_do_not_need(tmp_path, rng):
+    """Ten views of one thing, and ten things of three: more of the first than four of each."""
+    words = rng.normal(size=(16, 64)).astype(np.float32)
+    sizes = [10] + [3] * 10
+    entries = []
+    for thing, size in enumerate(sizes):
+        base = rng.normal(size=(60, 64))
+        for view in range(size):
+            seen = base + 0.2 * rng.normal(size=base.shape)
+            entries.append((f"{thing:02d}-{view}", "", make_signature(seen, words)))
+    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    pairs = similar_pairs(signatures, 4)
+    assert len({*combinations([f"00-{view}" for view in range(10)], 2)} & {*pairs}) > 10 * 4
+
+
+@pytest.mark.parametrize("k", [2, 5, 8, 11])
+def test_as_many_pairs_as_were_asked_for(tmp_path, rng, k):
+    """Sixteen images of which none looks like another: on average each is in k pairs."""
+    words = rng.normal(size=(16, 64)).astype(np.float32)
+    entries = [
+        (f"{i:02d}", "", make_signature(rng.normal(size=(60, 64)), words)) for i in range(16)
+    ]
+    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    pairs = similar_pairs(signatures, k)
+    assert len({*pairs}) == len(pairs)
+    few = k == 2  # then groups may have to be joined
+    assert 16 * k // 2 <= len(pairs) <= 16 * k // 2 + (8 if few else 0)
+    assert groups_of(signatures.names, pairs) == [sorted(signatures.names)]
 
 
 def test_pairs_are_written_as_they_are_read(tmp_path):

@@ -22,6 +22,7 @@ from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
+pytestmark = pytest.mark.long
 
 HOW = Mapping(Settings(max_keypoints=1200, sensitive=True))
 
@@ -42,12 +43,13 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     (images / "broken.jpg").write_bytes(b"\xff\xd8")
     out = tmp_path / "model"
     steps = []
-    report = reconstruct(images, out, HOW, progress=lambda *step: steps.append(step))
+    report = reconstruct(images, out, how=HOW, progress=lambda *step: steps.append(step))
     assert (report.images, report.registered, report.models) == (6, 6, 1)
     assert report.points > 800
     assert report.reprojection_error < 0.6
     assert list(report.bad) == ["broken.jpg"]
-    assert {step for step, *_ in steps} == {"describing", "matching", "verifying", "mapping"}
+    told = {step for step, *_ in steps}
+    assert told == {"describing", "matching", "verifying", "checking", "mapping"}
 
     cameras = shared / "data" / "multiview" / "fountain-P11" / "cameras"
     model = pycolmap.Reconstruction(str(out / "sparse" / "0"))
@@ -76,11 +78,11 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     # A second run has nothing left to do; other settings are refused.
     steps.clear()
     stamp = (out / "sparse" / "0" / "points3D.bin").stat().st_mtime_ns
-    assert reconstruct(images, out, HOW, progress=lambda *step: steps.append(step)) == report
+    assert reconstruct(images, out, how=HOW, progress=lambda *step: steps.append(step)) == report
     assert {step for step, *_ in steps} <= {"describing"}
     assert (out / "sparse" / "0" / "points3D.bin").stat().st_mtime_ns == stamp
     with pytest.raises(ValueError, match=r"other settings \(ratio 0.95 instead of 0.8\)"):
-        reconstruct(images, out, Mapping(HOW.settings, ratio=0.8))
+        reconstruct(images, out, how=Mapping(HOW.settings, ratio=0.8))
 
 
 def digest(folder):
@@ -92,7 +94,7 @@ def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_p
     matched = match_images(images, tmp_path / "first", how)
     assert matched.images == 6
     assert not (tmp_path / "first" / "sparse").exists()
-    first = reconstruct(images, tmp_path / "first", how)
+    first = reconstruct(images, tmp_path / "first", how=how)
     for number in range(3):
         again = tmp_path / f"again{number}"
         report = map_database(matched.database, images, again, how)
@@ -172,8 +174,8 @@ def tell(what, done, total):
         kill()
 if sys.argv[3] == "writing":
     mapping._write_model = kill
-reconstruct(sys.argv[1], sys.argv[2], Mapping(Settings(max_keypoints=600, sensitive=True)),
-            progress=tell)
+reconstruct(sys.argv[1], sys.argv[2], progress=tell,
+            how=Mapping(Settings(max_keypoints=600, sensitive=True)))
 """
 
 
@@ -184,7 +186,7 @@ def test_a_kill_leaves_nothing_behind(images, tmp_path, moment):
     assert done.returncode == -signal.SIGKILL
     assert not (out / "sparse").exists()
     how = Mapping(Settings(max_keypoints=600, sensitive=True))
-    assert reconstruct(images, out, how).registered == 6
+    assert reconstruct(images, out, how=how).registered == 6
     assert {path.name for path in out.iterdir()} == {
         *("colmap.log", "database.db", "features"),
         *("report.html", "report.json", "sparse"),
@@ -203,12 +205,12 @@ def test_each_place_of_a_mix_is_as_it_is_alone(shared, images, tmp_path):
         (tmp_path / "mix" / file.name).symlink_to(file)
     alone = {}
     for folder in (images, tmp_path / "toy"):
-        reconstruct(folder, tmp_path / "alone" / folder.name, how)
+        reconstruct(folder, tmp_path / "alone" / folder.name, how=how)
         model = pycolmap.Reconstruction(str(tmp_path / "alone" / folder.name / "sparse/0"))
         alone[frozenset(image.name for image in model.images.values())] = model.num_points3D()
         assert model.num_cameras() == 1
     assert all(len(names) >= 4 for names in alone)
-    report = reconstruct(tmp_path / "mix", tmp_path / "out", how)
+    report = reconstruct(tmp_path / "mix", tmp_path / "out", how=how)
     assert report.sizes == sorted(map(len, alone), reverse=True)
     together = {}
     for number in range(2):
@@ -296,7 +298,7 @@ def test_matches_of_another_version_are_not_mixed(noise, tmp_path, monkeypatch):
 )
 def test_what_is_wrong_is_said_before_the_work(noise, tmp_path, wrong, message):
     with pytest.raises(ValueError, match=message):
-        reconstruct(noise, tmp_path / "out", Mapping(HOW.settings, **wrong))
+        reconstruct(noise, tmp_path / "out", how=Mapping(HOW.settings, **wrong))
     assert not (tmp_path / "out").exists()
 
 
@@ -337,15 +339,15 @@ def test_pairs_are_read_before_the_work(noise, tmp_path):
     with pytest.raises(
         ValueError, match=r"pairs: expected auto, .* or a text file, got 'retreived'"
     ):
-        reconstruct(noise, tmp_path / "out", HOW, "retreived")
+        reconstruct(noise, tmp_path / "out", how=HOW, pairs="retreived")
     (tmp_path / "pairs.txt").write_text("a.png gone.png")
     with pytest.raises(ValueError, match=r"line 1: no image 'gone\.png'"):
-        reconstruct(noise, tmp_path / "out", HOW, tmp_path / "pairs.txt")
+        reconstruct(noise, tmp_path / "out", how=HOW, pairs=tmp_path / "pairs.txt")
     assert not (tmp_path / "out").exists()
     (noise / "broken.png").write_bytes(b"nothing")
     (tmp_path / "pairs.txt").write_text("a.png broken.png")
     with pytest.raises(ValueError, match=r"pairs\.txt: no pairs of usable images"):
-        reconstruct(noise, tmp_path / "out", HOW, tmp_path / "pairs.txt")
+        reconstruct(noise, tmp_path / "out", how=HOW, pairs=tmp_path / "pairs.txt")
 
 
 def test_models_of_someone_else_are_left_alone(noise, tmp_path):
@@ -353,7 +355,7 @@ def test_models_of_someone_else_are_left_alone(noise, tmp_path):
     model.parent.mkdir(parents=True)
     model.write_bytes(b"years of work")
     with pytest.raises(ValueError, match="sparse: not made by mkdesc; choose another place"):
-        reconstruct(noise, tmp_path / "out", HOW)
+        reconstruct(noise, tmp_path / "out", how=HOW)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["sparse"]
     assert model.read_bytes() == b"years of work"
 
@@ -363,13 +365,15 @@ def test_damaged_reports_are_named(noise, tmp_path, text):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "report.json").write_text(text)
     with pytest.raises(ValueError, match=r"report\.json: damaged, or not a report"):
-        reconstruct(noise, tmp_path / "out", HOW)
+        reconstruct(noise, tmp_path / "out", how=HOW)
     assert (tmp_path / "out" / "report.json").read_text() == text
 
 
-def test_a_report_with_gaps_is_made_again():
+def test_a_report_of_another_version_or_with_gaps_is_made_again():
     whole = SfmReport(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
     assert SfmReport.from_dict(whole, {}) is not None
+    assert SfmReport.from_dict({**whole, "mkdesc": "0.0.9"}, {}) is None
+    assert SfmReport.from_dict(whole, {"pairs": 3}) is None
     whole.pop("points")
     assert SfmReport.from_dict(whole, {}) is None
 
@@ -379,7 +383,7 @@ def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
     with pytest.raises(
         ValueError, match=r"no two of 2 images agree beyond chance; the mo"
     ) as caught:
-        reconstruct(noise, tmp_path / "out", HOW)
+        reconstruct(noise, tmp_path / "out", how=HOW)
     assert "of a.png and b.png: they may not overlap" in str(caught.value)
     assert re.search(r"the most matches that agree are (0|1\d|2\d) of \d\d", str(caught.value))
     assert "broken.png" in str(caught.value)
@@ -391,7 +395,7 @@ def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
     (noise / "broken.png").unlink()
     (noise / "b.png").unlink()
     with pytest.raises(ValueError, match="expected two images or more, got 1"):
-        reconstruct(noise, tmp_path / "other", HOW)
+        reconstruct(noise, tmp_path / "other", how=HOW)
 
 
 def test_guided_matching_finds_more(images, tmp_path):
@@ -399,7 +403,7 @@ def test_guided_matching_finds_more(images, tmp_path):
     reports, counts = [], []
     for guided in (False, True):
         out = tmp_path / f"model-{guided}"
-        reports.append(reconstruct(images, out, dataclasses.replace(HOW, guided=guided)))
+        reports.append(reconstruct(images, out, how=dataclasses.replace(HOW, guided=guided)))
         with pycolmap.Database.open(out / "database.db") as file:
             _, found = file.read_two_view_geometries()
             pairs = [geometry.inlier_matches for geometry in found]

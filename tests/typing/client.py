@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mkdesc
-from mkdesc.evaluation.hpatches.benchmark import run_hpatches
-from mkdesc.evaluation.report.runs import Results
-from mkdesc.features.extraction import extract_to
-from mkdesc.sfm.pipeline import reconstruct
-from mkdesc.visual.inspection import Contributions, contributions
+from mkdesc.evaluation import Results, run_hpatches
+from mkdesc.features import extract_to
+from mkdesc.sfm import reconstruct
+from mkdesc.visual import Contributions, contributions
 
 
 def patches_to_descriptors(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -76,7 +75,7 @@ def learning(folder: Path, patches: NDArray[np.uint8], labels: NDArray[np.int64]
     learned = mkdesc.learn.learn_patches(
         folder / "labelled.npz",
         mkdesc.MKD("polar", patch_size=16),
-        mkdesc.Whitening("gda", dims=8, ridge=1e-3),
+        whitening=mkdesc.Whitening("gda", dims=8, ridge=1e-3),
     )
     assert_type(learned, mkdesc.learn.Learned)
     assert_type(learned.report, mkdesc.learn.Report)

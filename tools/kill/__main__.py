@@ -3,7 +3,8 @@
 Every command that writes is run undisturbed once; then again and again in an empty folder, killed
 (SIGKILL) at a random moment or at a random change of its folder, and run once more; the last time
 it finds no room on the disk instead, and must say so in one line. What is there then must be what
-the undisturbed run left: the same names, the same bytes (of databases the same rows), no more.
+the undisturbed run left: the same names, the same bytes (of databases the same rows), no more. The
+inputs must be as they were.
 
 Commands run in forks of this process, which has imported everything: what is killed is their work.
 """
@@ -157,6 +158,7 @@ def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> i
             return 1
         expected = contents(folder)
         largest = max(path.stat().st_size for path in walk(folder) if path.is_file())
+    inputs = contents(data)
     random, failed, hit = Random(f"{seed} {name}"), 0, 0
     for number in range(kills + 1):
         problems = []
@@ -177,6 +179,7 @@ def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> i
             done = names == expected.keys() and contents(folder) == expected
             again = run(command, folder)
             problems += compare(expected, contents(folder))
+            problems += [f"input {problem}" for problem in compare(inputs, contents(data))]
         if again.code and not done:
             problems.append(f"exit {again.code}: {log.read_text(encoding='utf-8')[-300:]}")
         failed += bool(problems)

@@ -13,12 +13,13 @@ __all__ = ["COMMANDS", "earlier", "make_inputs"]
 #: Commands by name, run in an empty folder. ``{data}`` is the folder of inputs.
 COMMANDS = {
     "demo": "demo photos",
-    "describe": "describe {data}/patches.npy -o out.npy --resize",
-    "describe-zarr": "describe {data}/patches.npy -o out.zarr --resize",
-    "describe-parquet": "describe {data}/patches.npy -o out.parquet --resize",
+    "describe": "describe {data}/patches.npy -o out.npy --raw cartesian",
+    "describe-zarr": "describe {data}/patches.npy -o out.zarr --raw cartesian",
+    "describe-parquet": "describe {data}/patches.npy -o out.parquet --raw cartesian",
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
+    "match-jpg": "match {data}/photos/a.png {data}/photos/b.png -o m.jpg",
     "features": "features {data}/photos -o out --keypoints 50",
     "features-h5": "features {data}/photos -o out.h5 --keypoints 50",
     "features-db": "features {data}/photos -o out.db --keypoints 50",

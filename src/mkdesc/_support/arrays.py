@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["in_native_order", "is_number"]
+__all__ = ["in_native_order", "is_number", "unmasked"]
 
 
 def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
@@ -17,6 +17,20 @@ def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
     True
     """
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def unmasked(array: ArrayLike, name: str) -> NDArray[Any]:
+    """As an array; ValueError for one with a mask, which would be ignored.
+
+    >>> unmasked(np.ma.masked_equal([1, 2], 2), "patches")
+    Traceback (most recent call last):
+    ValueError: patches: expected an array without a mask; fill it first (.filled(value))
+    """
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise ValueError(
+            f"{name}: expected an array without a mask; fill it first (.filled(value))"
+        )
+    return np.asarray(array)
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 
 try:
@@ -26,7 +27,6 @@ __all__ = [
     "Damaged",
     "atomic_folder",
     "atomic_path",
-    "check_target",
     "only_here",
     "own_folder",
     "read_json",
@@ -72,28 +72,12 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.replace(target)
     except BaseException as error:
         _remove_file(partial)
-        if isinstance(error, OSError) and error.errno and error.filename is None:
-            error.filename = str(target)  # what has no room says not for what
+        if isinstance(error, OSError):
+            raise _named(error, target) from None
         raise
     finally:
         if held is not None:
             os.close(held)
-
-
-def check_target(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that could not be written, before the work for it is done.
-
-    >>> check_target("nowhere/pairs.txt")
-    Traceback (most recent call last):
-    FileNotFoundError: nowhere/pairs.txt: the folder nowhere does not exist
-    """
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
 
 
 @contextmanager
@@ -121,8 +105,10 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             shutil.rmtree(partial)
         else:
             partial.rename(target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise _named(error, target) from None
         raise
     finally:
         if held is not None:
@@ -173,6 +159,20 @@ def only_here(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield folder
 
 
+def _named(error: OSError, target: Path) -> OSError:
+    """An error that says for what there is no room: numpy, h5py and Zarr do not say it."""
+    if error.filename is None and error.errno:
+        error.filename = str(target)
+    elif type(error) is OSError and error.errno is None and str(target) not in str(error):
+        return _no_room(target, error)
+    return error
+
+
+def _no_room(path: str | os.PathLike[str], error: Exception) -> OSError:
+    reason = shorten(" ".join(str(error).split()), 200)
+    return OSError(f"{path}: cannot be written, is there room on the disk? ({reason})")
+
+
 @contextmanager
 def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -> Iterator[None]:
     """Turn the errors that other libraries have for a disk that is full into an OSError.
@@ -187,10 +187,7 @@ def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -
     try:
         yield
     except errors as error:
-        reason = shorten(" ".join(str(error).split()), 200)
-        raise OSError(
-            f"{path}: cannot be written, is there room on the disk? ({reason})"
-        ) from None
+        raise _no_room(path, error) from None
 
 
 def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import wraps
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,11 +23,14 @@ class Estimator:
     ``transform`` of a subclass returns goes into the container that :meth:`set_output` chose.
     """
 
+    #: The arguments of the constructor.
+    _arguments: ClassVar[Mapping[str, inspect.Parameter]]
     #: The choice of :meth:`set_output`, under the name that scikit-learn's ``clone`` copies.
     _sklearn_output_config: dict[str, str]
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        cls._arguments = inspect.signature(cls).parameters
         if "transform" in cls.__dict__:
             cls.transform = _contained(cls.transform)  # type: ignore[attr-defined]
 
@@ -75,7 +79,7 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; with ``deep``, those of estimators among them too."""
         params = {}
-        for name in inspect.signature(type(self)).parameters:
+        for name in self._arguments:
             value = getattr(self, name)
             params[name] = value
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
@@ -101,11 +105,10 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
         shown = (
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
-            if value is not defaults[name].default
+            if value is not self._arguments[name].default
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
+
+from mkdesc._support.check import check_integer
 
 __all__ = ["available_threads", "checked_threads", "one_thread_each"]
 
@@ -25,8 +26,7 @@ def checked_threads(n_threads: int | None, name: str = "n_threads") -> int:
     """
     if n_threads is None:
         return available_threads()
-    if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
-        raise ValueError(f"{name}: expected an integer >= 1 or None, got {n_threads!r}")
+    check_integer(name, n_threads, optional=True)
     return int(n_threads)
 
 

@@ -3,7 +3,23 @@
 May use: _support, datasets, descriptor, models.
 """
 
-from mkdesc.batches.describing import describe_file
-from mkdesc.batches.outputs import FORMATS
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.batches.describing import describe_file
+    from mkdesc.batches.outputs import FORMATS
 
 __all__ = ["FORMATS", "describe_file"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "describing": "describe_file",
+            "outputs": "FORMATS",
+        },
+    )

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_not_both
 from mkdesc._support.files import only_here
 from mkdesc._support.places import as_place, is_address
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import same_input
-from mkdesc.batches.outputs import FORMATS, Output
+from mkdesc.batches.outputs import FORMATS, OWN_NPY, Output
 from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
-from mkdesc.models import bundled_models, open_model, parse_model
+from mkdesc.models import bundled_models, model_file, open_model, parse_model
 
 __all__ = ["How", "describe_file"]
 
@@ -63,27 +65,28 @@ class How:
 
     def inputs(self) -> dict[str, Path]:
         """The model, if it is a file."""
-        if self.model is None or self.model in bundled_models():
-            return {}
-        return {"model": Path(parse_model(self.model).model)}
+        file = model_file(self.model)
+        return {} if file is None else {"model": file}
 
 
 def describe_file(
     source: str | Path,
     output: str | Path,
+    *,
     model: str | None = None,
     raw: str | None = None,
     resize: bool = False,
     device: str | None = None,
     workers: Workers = None,
     progress: Progress | None = None,
+    overwrite: bool = False,
 ) -> tuple[int, int]:
     """Describe the patches of a file; interrupted, the same call goes on.
 
     Parameters
     ----------
     source
-        Patches, as :func:`mkdesc.datasets.patch_files.open_patches` takes them.
+        Patches, as :func:`mkdesc.datasets.open_patches` takes them.
     output
         ``.npy``; ``.zarr``, an array; or ``.parquet``, a folder of files with a column
         ``descriptor``. The latter two may be addresses that fsspec knows.
@@ -100,6 +103,8 @@ def describe_file(
         So many threads (None: one per core), an executor, or a Dask client.
     progress
         Told of every piece, in patches.
+    overwrite
+        Whether to replace a file ``.npy`` that holds anything but descriptors.
 
     Returns
     -------
@@ -117,11 +122,12 @@ def describe_file(
     >>> np.load(folder / "descriptors.npy").shape
     (5, 128)
     """
-    if raw is not None and model is not None:
-        raise ValueError("raw and model: expected one of them, got both")
+    check_not_both(raw=raw, model=model)
     place = _checked_place(output)
     patches = open_patches(source)
-    if place == as_place(source):
+    if Path(place).suffix == ".npy":
+        check_target(place, (as_place(source), model_file(model)), OWN_NPY, overwrite)
+    elif place == as_place(source) or (not is_address(place) and is_same(place, source)):
         raise ValueError(f"output: {output} is the input")
     for name in (str(source), str(output)):
         if name.startswith("memory://") and not share_memory(workers):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
+from mkdesc._support.files import atomic_path, saying_what_failed
 from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
 from mkdesc._support.places import (
@@ -27,9 +27,12 @@ from mkdesc._support.places import (
 )
 from mkdesc._support.workfolder import WorkFolder
 
-__all__ = ["FORMATS", "Output"]
+__all__ = ["FORMATS", "OWN_NPY", "Output"]
 
 Vectors = NDArray[np.float32]
+
+#: How a ``.npy`` file of descriptors begins.
+OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape': \(\d+, \d+\)"
 
 
 @dataclass(frozen=True)
@@ -168,16 +171,17 @@ class Zarr(Output):
         zarr = _zarr()
         if exists(inside(self.place, f"{self.ARRAY}/zarr.json")):
             return
-        zarr.open_group(self.place, mode="a").create_array(
-            self.ARRAY,
-            overwrite=True,
-            shape=(self.count, self.width),
-            chunks=(max(1, min(self.rows, self.count)), self.width),
-            dtype="float32",
-            compressors=None,
-            dimension_names=("patch", "dimension"),
-            config={"write_empty_chunks": True},  # a chunk that is there has been described
-        )
+        with saying_what_failed(self.place, OSError):
+            zarr.open_group(self.place, mode="a").create_array(
+                self.ARRAY,
+                overwrite=True,
+                shape=(self.count, self.width),
+                chunks=(max(1, min(self.rows, self.count)), self.width),
+                dtype="float32",
+                compressors=None,
+                dimension_names=("patch", "dimension"),
+                config={"write_empty_chunks": True},  # a chunk that is there has been described
+            )
 
     def written(self) -> set[int]:
         """Parts by their chunks."""
@@ -193,7 +197,8 @@ class Zarr(Output):
         array = _zarr().open_array(self.place, path=self.ARRAY, mode="r+")
         array = array.with_config({"write_empty_chunks": True})
         first, last = self.bounds(part)
-        array[first:last] = rows
+        with saying_what_failed(self.place, OSError):  # which has a number alone
+            array[first:last] = rows
 
     def finish(self) -> None:
         """Remove what killed workers have left of chunks."""

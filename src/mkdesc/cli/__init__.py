@@ -53,6 +53,11 @@ def _load() -> Any:
 
 def _run() -> int:
     """Run the command and return its exit code."""
+    if sys.argv[1:] == ["--version"]:  # without loading every command
+        from mkdesc._support.version import __version__
+
+        print(f"mkdesc {__version__}")
+        return 0
     app = _load()
     import warnings
 

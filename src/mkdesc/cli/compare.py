@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.options import Overwrite
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console
 from mkdesc.evaluation.report.compare import compare_runs
-from mkdesc.evaluation.report.runs import save_results
+from mkdesc.evaluation.report.runs import check_results, save_results
 
 __all__ = ["command"]
 
@@ -21,9 +22,12 @@ def command(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Where to write table and plots."),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print the tables of several runs of one benchmark as one, and plot them together."""
     results = compare_runs(runs)
+    if output is not None:
+        check_results(output, results, runs, overwrite)
     print_tables(results.tables)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)

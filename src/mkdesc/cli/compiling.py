@@ -79,13 +79,16 @@ def compile_others() -> None:
     import numpy as np
 
     from mkdesc.compute.cpu.backend import compile_head
-    from mkdesc.images.cutting import compile_for
+    from mkdesc.images.cutting import compile_for, compile_halving
+    from mkdesc.images.detectors.dog import compile_dog
     from mkdesc.matching.distinct import match_distinct
     from mkdesc.matching.guided import match_guided
     from mkdesc.matching.nearest import match_descriptors
 
     compile_head()
     compile_for("uint8")
+    compile_halving()
+    compile_dog()
     few, places = np.eye(2, dtype=np.float32), np.eye(2)
     match_descriptors(few, few)
     match_distinct(few, few, places, places)

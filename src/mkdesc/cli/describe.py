@@ -9,7 +9,7 @@ import typer
 from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Device
+from mkdesc.cli.options import Cluster, Device, Overwrite
 from mkdesc.cli.progress import console, resumable, told
 
 __all__ = ["command"]
@@ -55,6 +55,7 @@ def command(
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
     cluster: Cluster = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Describe patches: one unit vector of float32 per patch, in the order of the input.
 
@@ -63,5 +64,15 @@ def command(
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
     with resumable(), workers_at(cluster, alone) as workers, told("patches") as tell:
-        count, width = describe_file(source, output, model, raw, resize, where, workers, tell)
+        count, width = describe_file(
+            source,
+            output,
+            model=model,
+            raw=raw,
+            resize=resize,
+            device=where,
+            workers=workers,
+            progress=tell,
+            overwrite=overwrite,
+        )
     console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

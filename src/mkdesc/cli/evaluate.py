@@ -1,4 +1,4 @@
-"""``mkdesc evaluate``: the two benchmarks, and speed, of any descriptor."""
+"""``mkdesc evaluate``: patches (two benchmarks, speed) and photographs (homographies, poses)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from mkdesc.cli.options import Cluster, Device
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
+from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
+from mkdesc.evaluation.photographs.judging import Options
+from mkdesc.evaluation.photographs.pose import run_pose
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
 from mkdesc.evaluation.report.published import TASKS
@@ -22,7 +25,8 @@ from mkdesc.evaluation.speed import run_speed
 __all__ = ["app", "split_list"]
 
 app = typer.Typer(
-    help="Measure descriptors: the Phototourism and HPatches benchmarks, and speed.",
+    help="Measure features on photographs (homography, pose) and descriptors on patches "
+    "(phototourism, hpatches, speed).",
     no_args_is_help=True,
 )
 
@@ -37,6 +41,25 @@ Descriptors = Annotated[
         "sosnet, mkd), csv:FOLDER; any of them with a whitening to learn: +lw, +gda, +pca, "
         "+pcawt, +pcaws, +zca. May be repeated.",
     ),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--methods",
+        "-m",
+        help="Names with commas between: mkdesc; detectors, models and upright with + between "
+        "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
+        "(weights, through kornia); opencv-aliked:FILE, opencv-disk:FILE (ONNX); hloc:FILE.h5; "
+        f"MODULE:FUNCTION. May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
+    ),
+]
+Budget = Annotated[int, typer.Option(metavar="N", help="Keypoints per photograph, at most.")]
+LongerSide = Annotated[
+    int, typer.Option(metavar="PX", help="Reduce photographs to this longer side; 0: leave them.")
+]
+LoweRatio = Annotated[
+    float | None,
+    typer.Option(help="Ratio test; default: mutual nearest neighbours without one."),
 ]
 Output = Annotated[
     Path | None,
@@ -80,6 +103,86 @@ def _report(results: Results, output: Path | None) -> None:
         )
 
 
+@app.command("homography")
+def _homography(
+    root: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder of sequences: HPatches (1.ppm, H_1_2, ...) or Oxford (img1.ppm, H1to2p)."
+        ),
+    ],
+    methods: Methods = None,
+    keypoints: Budget = 2000,
+    max_side: LongerSide = 0,
+    ratio: LoweRatio = None,
+    threshold: Annotated[float, typer.Option(help="Of MAGSAC++, pixels.")] = 3.0,
+    output: Output = None,
+    cluster: Cluster = None,
+) -> None:
+    """Right matches, precision, coverage and homographies between photographs of planes."""
+    with (
+        _interruptible(output),
+        workers_at(_shared(cluster, output)) as workers,
+        told("items", "reading") as tell,
+    ):
+        results = run_homography(
+            root,
+            split_list(methods) or DEFAULT_METHODS,
+            options=Options(keypoints, max_side or None, ratio),
+            threshold=threshold,
+            output=output,
+            progress=tell,
+            workers=workers,
+        )
+    _report(results, output)
+
+
+@app.command("pose")
+def _pose(
+    truth: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder with images/ and a COLMAP model in sparse/, with images/ and "
+            "Strecha's cameras/, IMC's with images/ and calibration/, or a file of pairs with "
+            "intrinsics and poses (MegaDepth-1500, ScanNet)."
+        ),
+    ],
+    methods: Methods = None,
+    keypoints: Budget = 2000,
+    max_side: LongerSide = 1024,
+    ratio: LoweRatio = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            help="Of MAGSAC++, pixels; 0: for each method the best on every fourth pair, results "
+            "of the others."
+        ),
+    ] = 1.0,
+    max_angle: Annotated[
+        float, typer.Option(help="Leave out pairs whose views differ by more degrees.")
+    ] = 75.0,
+    output: Output = None,
+    cluster: Cluster = None,
+) -> None:
+    """Relative poses from matches: AUC at 5, 10 and 20 degrees."""
+    with (
+        _interruptible(output),
+        workers_at(_shared(cluster, output)) as workers,
+        told("items", "reading") as tell,
+    ):
+        results = run_pose(
+            truth,
+            split_list(methods) or DEFAULT_METHODS,
+            options=Options(keypoints, max_side or None, ratio),
+            threshold=threshold or None,
+            max_angle=max_angle,
+            output=output,
+            progress=tell,
+            workers=workers,
+        )
+    _report(results, output)
+
+
 @app.command("phototourism")
 def _phototourism(
     root: Annotated[Path, typer.Argument(help="Folder of subsets in the Phototourism layout.")],
@@ -105,12 +208,12 @@ def _phototourism(
         results = run_phototourism(
             root,
             split_list(descriptors),
-            split_list(subsets),
-            protocol,
-            public_code,
-            output,
-            tell,
-            workers,
+            subsets=split_list(subsets),
+            protocol=protocol,
+            public_code=public_code,
+            output=output,
+            progress=tell,
+            workers=workers,
         )
     _report(results, output)
 
@@ -152,16 +255,16 @@ def _hpatches(
         results = run_hpatches(
             root,
             split_list(descriptors),
-            split,
-            splits,
-            split_list(tasks) or TASKS,
-            tasks_dir,
-            seed,
-            table,
-            train_on,
-            output,
-            tell,
-            workers,
+            split=split,
+            splits=splits,
+            tasks=split_list(tasks) or TASKS,
+            tasks_dir=tasks_dir,
+            seed=seed,
+            table=table,
+            train_on=train_on,
+            output=output,
+            progress=tell,
+            workers=workers,
         )
     _report(results, output)
 

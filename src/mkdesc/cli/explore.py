@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.options import Overwrite
+
 __all__ = ["command"]
 
 
@@ -19,6 +21,7 @@ def command(
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at; 0: a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    overwrite: Overwrite = False,
 ) -> None:
     """Play with kernels, patch maps and two patches, in the browser."""
     if export is not None:
@@ -26,7 +29,7 @@ def command(
 
         if export.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--export: expected a name ending in .html, got {export.name}")
-        export_page(export)
+        export_page(export, overwrite=overwrite)
         print(f"written: {export}")
         return
     from mkdesc.explorer.server import is_loopback, serve

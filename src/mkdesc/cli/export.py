@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from mkdesc._support.files import check_target
 from mkdesc._support.optional import needed
+from mkdesc._support.targets import check_target
+from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
 from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.measures.descriptors import as_descriptors
-from mkdesc.models import open_model
+from mkdesc.models import model_file, open_model
 
 __all__ = ["app"]
 
@@ -67,16 +68,18 @@ def _onnx(
     dtype: Annotated[
         str, typer.Option(help="Of the patches (N, 1, W, W) that it takes: float32 or uint8.")
     ] = "float32",
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a model for ONNX runtimes: patches in, unit vectors out."""
     with needed("ONNX needs PyTorch", "onnx"):
+        from mkdesc.compute.torch.export import OWN_ONNX
         from mkdesc.torch import MKDescriptor, export_onnx
 
     if output.suffix != ".onnx":
         raise ValueError(f"--output: expected a file name ending in .onnx, got {output.name}")
-    check_target(output)
+    check_target(output, (model_file(model),), OWN_ONNX, overwrite)
     descriptor = MKDescriptor(open_model(model))
-    export_onnx(descriptor, output, dtype)
+    export_onnx(descriptor, output, dtype, overwrite=overwrite)
     size = descriptor.patch_size
     console.print(
         f"{output}: {dtype} patches (N, 1, {size}, {size}) to descriptors "

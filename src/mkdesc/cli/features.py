@@ -68,11 +68,11 @@ def command(
         found = extract_to(
             images,
             output,
-            settings,
-            kind,
-            tell,
-            max_pixels,
-            workers,
+            settings=settings,
+            format=kind,
+            progress=tell,
+            max_pixels=max_pixels,
+            workers=workers,
             device=None if device == "cpu" else device,
         )
     for reason in found.bad.values():

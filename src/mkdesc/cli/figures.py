@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.options import Overwrite
+
 __all__ = ["command"]
 
 
@@ -25,9 +27,16 @@ def command(
             "May be given several times."
         ),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Draw the figures of the paper, and one of what the extended descriptor responds to."""
     from mkdesc.visual.figures import draw_figures
 
     kinds = [kind.strip() for kind in formats.split(",")]
-    draw_figures(output, kinds, whitening or (), lambda path, *_: print(f"written: {path}"))
+    draw_figures(
+        output,
+        kinds,
+        whitening or (),
+        lambda path, *_: print(f"written: {path}"),
+        overwrite=overwrite,
+    )

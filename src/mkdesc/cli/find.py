@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mkdesc._support.files import atomic_path, check_target
-from mkdesc.cli.options import MaxPixels
+from mkdesc._support.files import atomic_path
+from mkdesc._support.targets import check_target
+from mkdesc.cli.options import MaxPixels, Overwrite
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -41,9 +42,10 @@ def command(
         typer.Option(help="Where the indexed photographs are, if they were moved since."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
+    overwrite: Overwrite = False,
 ) -> None:
     """Find photographs that show the same, the most similar first."""
-    from mkdesc.images.writing import encode_image
+    from mkdesc.images.writing import OWN_PICTURE, encode_picture
     from mkdesc.matching.two_views import AMBIGUOUS
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.sheet import contact_sheet
@@ -51,12 +53,13 @@ def command(
     if output is not None and output.suffix.lower() not in _PICTURES:
         expected = ", ".join(_PICTURES)
         raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
-    if output is not None:
-        check_target(output)
     if candidates < 1:
         raise ValueError(f"--candidates: expected an integer >= 1, got {candidates}")
     part = None if box is None else _as_box(box)
     opened = Index(index)
+    if output is not None:
+        reads = (query, index, images, *opened.sources)
+        check_target(output, reads, OWN_PICTURE, overwrite)
     count = max(k, candidates) if verify else 0
     found = opened.find(query, k, count, part, max_pixels)
     width = max((len(one.name) for one in found), default=0)
@@ -67,9 +70,11 @@ def command(
         print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}
-        sheet = contact_sheet(query, found, files, part, max_pixels)
+        sheet = contact_sheet(
+            query, found, files, part, max_pixels, as_stored=opened.settings.as_stored
+        )
         with atomic_path(output) as partial:
-            partial.write_bytes(encode_image(output.suffix.lower(), sheet))
+            partial.write_bytes(encode_picture(output.suffix.lower(), sheet))
         print(f"written: {output}")
 
 

@@ -33,7 +33,8 @@ def command(
     ] = None,
 ) -> None:
     """Group photographs by the place they show."""
-    from mkdesc._support.files import atomic_folder, check_target
+    from mkdesc._support.files import atomic_folder
+    from mkdesc._support.targets import check_target
     from mkdesc.retrieval.groups import find_groups
     from mkdesc.retrieval.index import Index
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc.cli.options import Overwrite
 from mkdesc.visual.inspection_figure import MAX_PIXELS
 
 __all__ = ["command"]
@@ -29,10 +30,12 @@ def command(
         str | None, typer.Option(help="Instead of a model: the raw descriptor of these kernels.")
     ] = None,
     max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = MAX_PIXELS,
+    overwrite: Overwrite = False,
 ) -> None:
     """Compare two patches: their similarity, and where it comes from, pixel by pixel."""
     from mkdesc.descriptor import MKD
     from mkdesc.kernels.parametrization import as_parametrization
+    from mkdesc.models import model_file
     from mkdesc.visual.inspection_figure import inspect_pair, inspection_figure, read_patch
     from mkdesc.visual.plotting import check_output, write_figure
     from mkdesc.visual.typical import typical_scores
@@ -41,7 +44,7 @@ def command(
     if model is not None and parametrization is not None:
         raise ValueError("--model and --parametrization: expected one of them, got both")
     if output is not None:
-        check_output(output)
+        check_output(output, (a, b, model_file(model)), overwrite)
     if parametrization is None:
         name = model or "default"
         mkd = load_whitening(name)
@@ -60,5 +63,5 @@ def command(
     if output is not None:
         names = (a.name, b.name)
         title = f"{summary}\nusual: {usual.matches} if they match, {usual.others} if not"
-        write_figure(inspection_figure(found, names, title), output)
+        write_figure(inspection_figure(found, names, title), output, overwrite=overwrite)
         print(f"written: {output}")

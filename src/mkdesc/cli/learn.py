@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learning import Learning, with_learning
@@ -20,7 +21,8 @@ from mkdesc.descriptor import MKD
 from mkdesc.images.frames import SIDE
 from mkdesc.learn import Learned, sources
 from mkdesc.learn.photos import VIEWS, Recipe
-from mkdesc.models import read_card
+from mkdesc.models import model_file, read_card
+from mkdesc.models.files import OWN_MODEL
 
 __all__ = ["app"]
 
@@ -36,29 +38,37 @@ PatchSize = Annotated[int, typer.Option(help="Side of the patches in pixels.")]
 Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoint's sigma.")]
 
 
-def _learn(run: Callable[..., Learned], unit: str, output: Path, mkd: MKD, how: Learning) -> None:
+def _learn(
+    run: Callable[..., Learned],
+    unit: str,
+    output: Path,
+    mkd: MKD,
+    how: Learning,
+    reads: Sequence[Path | None],
+) -> None:
     """Check what can be checked first, learn with a progress bar, write, and report.
 
-    ``run`` is called with a descriptor, a whitening, a callback for the progress, and by name with
-    how to train further and, on a cluster, with who works and where.
+    ``run`` is called by name with a descriptor, a whitening, a callback for the progress,
+    how to train further and, on a cluster, with who works and where. ``reads`` is never
+    written over.
     """
     if output.suffix != ".safetensors":
         raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
-    if not output.parent.is_dir():
-        raise ValueError(f"--output: the folder {output.parent} does not exist")
+    check_target(output, (*reads, model_file(how.continue_from)), OWN_MODEL, how.overwrite)
     whitening, trained = how.whitening(), how.trained()
     mkd.fit()
     whitening.check()
     if how.cluster is None:
         warm_up(mkd)
         with told(unit, "learning") as tell:
-            learned = run(mkd, whitening, tell, trained=trained)
-        learned.save(output)
+            learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
+        learned.save(output, overwrite=how.overwrite)
     else:
         parts = output.with_name(f"{output.name}.parts")
         with resumable(), workers_at(how.cluster) as workers, told(unit, "learning") as tell:
-            learned = run(mkd, whitening, tell, trained=trained, workers=workers, parts=parts)
-            learned.save(output)
+            given = {"trained": trained, "workers": workers, "parts": parts}
+            learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
+            learned.save(output, overwrite=how.overwrite)
             shutil.rmtree(parts)
     for line in learned.report.lines():
         console.print(line, highlight=False, soft_wrap=True)
@@ -124,6 +134,7 @@ def _photos(
         output,
         how.mkd(own["patch_size"], side=own["use_side"]),
         how,
+        (photos, model_file(like)),
     )
 
 
@@ -177,6 +188,7 @@ def _patches(
         output,
         how.mkd(open_patches(file).size),
         how,
+        (file,),
     )
 
 
@@ -198,6 +210,7 @@ def _phototourism(
         output,
         how.mkd(),
         how,
+        (folder,),
     )
 
 
@@ -221,6 +234,7 @@ def _hpatches(
         output,
         how.mkd(patch_size, resize=True),
         how,
+        (root, splits),
     )
 
 
@@ -242,6 +256,7 @@ def _colmap(
         output,
         how.mkd(patch_size),
         how,
+        (model, images),
     )
 
 

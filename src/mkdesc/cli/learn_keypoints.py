@@ -10,8 +10,12 @@ from typing import Annotated
 import typer
 
 from mkdesc._support.progress import Progress
+from mkdesc._support.targets import check_target
+from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, told
+from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
 from mkdesc.learn.keypoints import learn_keypoints
+from mkdesc.models import model_file
 
 __all__ = ["command"]
 
@@ -48,12 +52,12 @@ def command(
             help="Go on from these weights, a name or a file; default: random ones.",
         ),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Teach the learned detector which points a model matches, on plain photographs."""
     if output.suffix != ".safetensors":
         raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
-    if not output.parent.is_dir():
-        raise ValueError(f"--output: the folder {output.parent} does not exist")
+    check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
     shown = told("photos", "reading") if console.is_terminal else nullcontext(_lines())
     with shown as tell:
         learned = learn_keypoints(
@@ -67,7 +71,7 @@ def command(
             start=start,
             progress=tell,
         )
-    learned.save(output)
+    learned.save(output, overwrite=overwrite)
     for line in learned.report.lines():
         console.print(line, soft_wrap=True)
     console.print(f"written: {output}", soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mkdesc.cli.options import Cluster, on_device
+from mkdesc.cli.options import Cluster, Overwrite, on_device
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn.trained import TrainedHead
@@ -72,6 +72,7 @@ class Learning:
         ),
     ] = None
     cluster: Cluster = None
+    overwrite: Overwrite = False
 
     def mkd(self, patch_size: int = 64, **more: Any) -> MKD:
         """The descriptor, without what is to be learned."""

@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.options import Detector, Keypoints, MaxPixels, Model, Ratio, Side, Upright
+from mkdesc.cli.options import (
+    Detector,
+    Keypoints,
+    MaxPixels,
+    Model,
+    Overwrite,
+    Ratio,
+    Side,
+    Upright,
+)
 from mkdesc.cli.progress import console
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
@@ -42,7 +51,8 @@ def command(
         ),
     ] = False,
     limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Seconds after which --wide gives up.")
+        float,
+        typer.Option(metavar="SECONDS", help="Seconds after which --wide tries no more views."),
     ] = 30.0,
     keypoints: Keypoints = 2000,
     detector: Detector = DEFAULT_DETECTOR,
@@ -67,6 +77,7 @@ def command(
         typer.Option(help="Focal lengths of A and B in pixels; default: EXIF data, if they say."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
+    overwrite: Overwrite = False,
 ) -> None:
     """Match two photographs: nearest neighbours that agree on one geometry.
 
@@ -79,8 +90,10 @@ def command(
     from mkdesc.features.matches import check_output
     from mkdesc.features.pair import check_files, check_options, match_images
     from mkdesc.matching.two_views import AMBIGUOUS
+    from mkdesc.models import model_file
 
-    outputs = [check_output(path) for path in output or []]
+    reads = (a, b, model_file(model))
+    outputs = [check_output(path, reads, overwrite) for path in output or []]
     check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
     asked = Features(detector, keypoints, model, side, upright)
@@ -115,7 +128,7 @@ def command(
     if found.verified:
         print(f"{found.summary()}, {later:.2f} s")
     for path in outputs:
-        found.save(path)
+        found.save(path, overwrite=overwrite)
         print(f"written: {path}")
     if not found.verified:
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))

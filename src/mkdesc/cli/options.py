@@ -16,6 +16,7 @@ __all__ = [
     "Keypoints",
     "MaxPixels",
     "Model",
+    "Overwrite",
     "Ratio",
     "Side",
     "Upright",
@@ -38,6 +39,13 @@ Keypoints = Annotated[
     int, typer.Option(metavar="N", help="Keypoints per image, at most: the strongest.")
 ]
 Model = Annotated[str, typer.Option(help="Bundled model or model file.")]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace a file of another kind than is written; never one that is read.",
+    ),
+]
 Side = Annotated[
     float | None,
     typer.Option(

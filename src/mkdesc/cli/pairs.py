@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mkdesc._support.files import check_target
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, MaxPixels
+from mkdesc.cli.options import Cluster, MaxPixels, Overwrite
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -56,6 +55,7 @@ def command(
     ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Choose the pairs of photographs that are worth matching.
 
@@ -68,7 +68,13 @@ def command(
     from mkdesc.retrieval.groups import verified_pairs
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.manifest import INDEX
-    from mkdesc.retrieval.pairs import Pair, all_pairs, sequential_pairs, write_pairs
+    from mkdesc.retrieval.pairs import (
+        Pair,
+        all_pairs,
+        check_output,
+        sequential_pairs,
+        write_pairs,
+    )
     from mkdesc.retrieval.similar import similar_pairs
 
     if how not in _HOW:
@@ -77,8 +83,8 @@ def command(
         raise ValueError(f"-k: expected an integer >= 1, got {k}")
     if verify and how != "retrieved":
         raise ValueError(f"--verify: expected --how retrieved, got {how}")
-    check_target(output)
     names = find_images([images])
+    check_output(output, names, (images, index), overwrite)
     if index is not None and (index / INDEX).exists():
         others = [name for name in Index(index).names if name not in names]
         if others:
@@ -109,7 +115,7 @@ def command(
                 else similar_pairs(opened.signatures, k, tell)
             )
     pairs = list(found)
-    write_pairs(output, pairs)
+    write_pairs(output, pairs, overwrite=overwrite)
     for reason in bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     count = len(names) - len(bad)

@@ -98,7 +98,15 @@ def command(
         elif database is not None:
             report = map_database(database, images, output, how, tell)
         else:
-            report = reconstruct(images, output, how, pairs, tell, max_pixels, workers)
+            report = reconstruct(
+                images,
+                output,
+                how=how,
+                pairs=pairs,
+                progress=tell,
+                max_pixels=max_pixels,
+                workers=workers,
+            )
     if stop_after is not None:
         for reason in matched.bad.values():
             console.print(f"left out: {reason}", soft_wrap=True)

@@ -25,11 +25,11 @@ from itertools import product as all_of
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.kernels.angles import AngleKernel
 from mkdesc.kernels.grid import PatchGrid, patch_grid
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelvalues import positions
 from mkdesc.kernels.products import Product
-from mkdesc.kernels.vonmises import VonMises
 
 __all__ = ["ROUNDING", "Plane", "Quantity", "Separation", "Terms", "make_terms"]
 
@@ -194,7 +194,7 @@ class _Functions:
         return index, factor
 
 
-def _fourier_features(kernel: VonMises, shift: Array) -> NDArray[np.complex128]:
+def _fourier_features(kernel: AngleKernel, shift: Array) -> NDArray[np.complex128]:
     """Feature map of ``theta - shift`` as Fourier series in theta, shape (2n+1, 2n+1, W, W).
 
     Entry [i, n + h] is the factor of ``exp(1j h theta)`` in feature i.

@@ -2,3 +2,43 @@
 
 May use: _support, kernels, images.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.datasets.catalogue import check_folder
+    from mkdesc.datasets.colmap import read_observations
+    from mkdesc.datasets.hpatches.layout import HPatches
+    from mkdesc.datasets.hpatches.make_strips import make_sequence
+    from mkdesc.datasets.patch_files import open_patches
+    from mkdesc.datasets.phototourism.layout import Subset
+    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+
+__all__ = [
+    "HPatches",
+    "Subset",
+    "check_folder",
+    "draw_pairs",
+    "make_sequence",
+    "open_patches",
+    "read_observations",
+    "write_subset",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "catalogue": "check_folder",
+            "colmap": "read_observations",
+            "hpatches.layout": "HPatches",
+            "hpatches.make_strips": "make_sequence",
+            "patch_files": "open_patches",
+            "phototourism.layout": "Subset",
+            "phototourism.writing": "draw_pairs write_subset",
+        },
+    )

@@ -1,5 +1,51 @@
-"""How well and how fast descriptors tell patches apart: ours and others', by the protocols of
-the two benchmarks.
+"""How well and how fast features and descriptors do: ours and others', on photographs and by the
+protocols of the two benchmarks of patches.
 
-May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets.
+May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
+matching, features.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.evaluation.contenders.base import PatchDescriptor
+    from mkdesc.evaluation.contenders.registry import get_descriptor, named_descriptors
+    from mkdesc.evaluation.hpatches.benchmark import run_hpatches
+    from mkdesc.evaluation.phototourism.benchmark import run_phototourism
+    from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
+    from mkdesc.evaluation.report.compare import compare_runs
+    from mkdesc.evaluation.report.runs import Results
+    from mkdesc.evaluation.speed import measure_speeds, run_speed
+
+__all__ = [
+    "PatchDescriptor",
+    "Results",
+    "compare_runs",
+    "evaluate_revisited",
+    "get_descriptor",
+    "measure_speeds",
+    "named_descriptors",
+    "run_hpatches",
+    "run_phototourism",
+    "run_speed",
+    "score_pairs",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "contenders.base": "PatchDescriptor",
+            "contenders.registry": "get_descriptor named_descriptors",
+            "hpatches.benchmark": "run_hpatches",
+            "phototourism.benchmark": "run_phototourism",
+            "phototourism.protocols": "evaluate_revisited score_pairs",
+            "report.compare": "compare_runs",
+            "report.runs": "Results",
+            "speed": "measure_speeds run_speed",
+        },
+    )

@@ -2,3 +2,24 @@
 
 May use: _support, kernels, heads, descriptor, models, images, visual.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.explorer.page import export_page
+    from mkdesc.explorer.server import serve
+
+__all__ = ["export_page", "serve"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "page": "export_page",
+            "server": "serve",
+        },
+    )

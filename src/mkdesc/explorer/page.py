@@ -13,6 +13,7 @@ from typing import Any
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.optional import needed
+from mkdesc._support.targets import check_target
 from mkdesc.explorer.data import constants, page_data
 
 __all__ = ["MODULES", "constants_js", "data_json", "export_page", "plotly_js", "static_text"]
@@ -119,8 +120,17 @@ def single_page() -> str:
     return page
 
 
-def export_page(path: str | os.PathLike[str]) -> None:
-    """Write the explorer as one HTML file that works from disk and from any static host."""
+def export_page(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write the explorer as one HTML file that works from disk and from any static host.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    overwrite
+        Whether to replace a file that is no such page.
+    """
+    check_target(path, own=rb"<title>[^<]*mkdesc explorer</title>", overwrite=overwrite)
     text = single_page()
     with atomic_path(path) as partial:
         partial.write_text(text, encoding="utf-8")

@@ -39,6 +39,8 @@ ENDING_SECONDS = 1
 MOST_DECODED = 2
 #: Bytes of all uploads that are on their way.
 MOST_BYTES = 500_000_000
+#: Bytes of an answer that are handed on at a time.
+PIECE = 1 << 16
 
 #: The page loads nothing from elsewhere and runs no script but its own files. Plotly sets styles.
 _HEADERS = {
@@ -103,6 +105,22 @@ def _plain(text: str, status: int) -> Response:
     return PlainTextResponse(text + "\n", status)
 
 
+def _in_pieces(content: str | bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
+    """An answer that is sent piece by piece, so that of those nobody reads little is kept."""
+    from starlette.responses import Response
+
+    class InPieces(Response):
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            start = {"status": self.status_code, "headers": self.raw_headers}
+            await send({"type": "http.response.start", **start})
+            for first in range(0, len(self.body), PIECE):
+                piece = bytes(self.body[first : first + PIECE])
+                more = first + PIECE < len(self.body)
+                await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+    return InPieces(content, media_type=kind, headers=headers)
+
+
 def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None) -> Starlette:
     """The explorer as an ASGI application.
 
@@ -115,23 +133,21 @@ def create_app(any_host: bool = False, ready: Callable[[], None] = lambda: None)
     """
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
-    from starlette.responses import Response
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
     # Made once and before anyone asks, so that no two requests make them at the same time.
-    data, plotly = data_json(), plotly_js()
+    data, plotly = data_json().encode(), plotly_js().encode()
     limits = _Limits(asyncio.Semaphore(MOST_DECODED))
 
-    def send_data(_: Request) -> Response:
-        return Response(data, media_type="application/json")
+    async def send_data(_: Request) -> Response:
+        return _in_pieces(data, "application/json")
 
-    def send_constants(_: Request) -> Response:
-        return Response(constants_js(), media_type="text/javascript")
+    async def send_constants(_: Request) -> Response:
+        return _in_pieces(constants_js(), "text/javascript")
 
-    def send_plotly(_: Request) -> Response:  # large, and the same until the package is updated
-        headers = {"cache-control": "max-age=3600"}
-        return Response(plotly, media_type="text/javascript", headers=headers)
+    async def send_plotly(_: Request) -> Response:  # large, and the same until the next version
+        return _in_pieces(plotly, "text/javascript", {"cache-control": "max-age=3600"})
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -165,7 +181,6 @@ def _upload(read: Callable[[bytes], Any], limit: int, limits: _Limits) -> Callab
     """An endpoint that takes the bytes of a file and answers with JSON, or with one plain line."""
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import ClientDisconnect
-    from starlette.responses import Response
 
     async def endpoint(request: Request) -> Response:
         data = bytearray()
@@ -187,7 +202,7 @@ def _upload(read: Callable[[bytes], Any], limit: int, limits: _Limits) -> Callab
             return _plain(str(error), 400)
         finally:
             limits.held -= len(data)
-        return Response(to_json(result), media_type="application/json")
+        return _in_pieces(to_json(result), "application/json")
 
     async def receive(request: Request, data: bytearray) -> tuple[str, int] | None:
         """Take a file, or say why not."""

@@ -3,3 +3,46 @@ of other programs, and two photographs matched.
 
 May use: _support, kernels, heads, descriptor, models, images, datasets, matching.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.features.extraction import extract_to
+    from mkdesc.features.features import Features
+    from mkdesc.features.folder import (
+        Extracted,
+        ImageFeatures,
+        Settings,
+        extract_features,
+        load_features,
+    )
+    from mkdesc.features.matches import ImageMatches
+    from mkdesc.features.pair import match_images
+
+__all__ = [
+    "Extracted",
+    "Features",
+    "ImageFeatures",
+    "ImageMatches",
+    "Settings",
+    "extract_features",
+    "extract_to",
+    "load_features",
+    "match_images",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "extraction": "extract_to",
+            "features": "Features",
+            "folder": ("Extracted ImageFeatures Settings extract_features load_features"),
+            "matches": "ImageMatches",
+            "pair": "match_images",
+        },
+    )

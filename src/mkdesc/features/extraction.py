@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+from mkdesc._support.check import check_choice
 from mkdesc._support.files import Damaged, own_folder
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
@@ -36,6 +37,7 @@ SUFFIXES = {".h5": "hloc", ".hdf5": "hloc", ".db": "colmap"}
 def extract_to(
     sources: Sequence[str | Path],
     output: str | Path,
+    *,
     settings: Settings | None = None,
     format: str | None = None,
     progress: Progress | None = None,
@@ -48,7 +50,7 @@ def extract_to(
     Parameters
     ----------
     sources
-        Photographs and folders of them, as for :func:`mkdesc.images.listing.find_images`.
+        Photographs and folders of them, as for :func:`mkdesc.images.find_images`.
     output
         A folder (npz), or the file of another program: replaced as a whole at the end. Until
         then features wait in a folder beside it, ``<output>.parts``, where they stay if the
@@ -92,7 +94,15 @@ def extract_to(
         how = replace(how, as_stored=True)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:
-        return extract_features(some, folder, how, progress, max_pixels, workers, device)
+        return extract_features(
+            some,
+            folder,
+            settings=how,
+            progress=progress,
+            max_pixels=max_pixels,
+            workers=workers,
+            device=device,
+        )
 
     if kind == "npz":
         found = describe(images, target)
@@ -107,8 +117,7 @@ def extract_to(
 
 def _checked_format(output: Path, format: str | None) -> str:
     kind = SUFFIXES.get(output.suffix, "npz") if format is None else format
-    if kind not in FORMATS:
-        raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {kind!r}")
+    check_choice("format", kind, FORMATS)
     if SUFFIXES.get(output.suffix, kind) != kind or (kind == "npz" and output.suffix == ".npz"):
         expected = "a folder" if kind == "npz" else f"a file for {kind}"
         raise ValueError(f"output: expected {expected}, got {output}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc.descriptor import MKD
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.keypoints import Keypoints
@@ -53,7 +54,7 @@ class Features:
     detector
         ``"sift"``, ``"orb"``, ``"gftt"``, ... (see
         :data:`mkdesc.images.detectors.registry.DETECTORS`), one of these with your own settings
-        (:func:`~mkdesc.images.detectors.registry.make_detector`), or an OpenCV detector. A number
+        (:func:`~mkdesc.images.make_detector`), or an OpenCV detector. A number
         is taken for ``max_keypoints``: ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.
     max_keypoints
         How many to keep, the strongest by response; None: all.
@@ -123,8 +124,7 @@ class Features:
         given = model if isinstance(model, MKD) else load_model(model)
         if side is None:
             side = side_for(self.detector, given)
-        if not (isinstance(side, (int, float, np.number)) and 0 < side < np.inf):
-            raise ValueError(f"side: expected a number > 0, got {side!r}")
+        check_number("side", side, above=0)
         self.max_keypoints = max_keypoints
         own: dict[str, Any] = {"n_threads": n_threads}
         if output is not None:
@@ -242,7 +242,7 @@ class Features:
         image
             As for :meth:`detect`.
         frames
-            As for :func:`mkdesc.images.cutting.cut_patches`.
+            As for :func:`mkdesc.images.cut_patches`.
         """
         places = np.asarray(frames.points if isinstance(frames, Keypoints) else frames, np.float64)
         if self.upright and places.ndim == 2 and places.shape[1:] == (4,):

@@ -162,6 +162,7 @@ def features_path(folder: Path, name: str) -> Path:
 def extract_features(
     images: Mapping[str, Path],
     folder: str | Path,
+    *,
     settings: Settings | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
@@ -175,7 +176,7 @@ def extract_features(
     Parameters
     ----------
     images
-        Names and files, as :func:`mkdesc.images.listing.find_images` gives them.
+        Names and files, as :func:`mkdesc.images.find_images` gives them.
     folder
         Made if it is not there. Each of its files is whole, whenever one stops.
     settings

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path, check_target
+from mkdesc._support.files import atomic_path
+from mkdesc._support.targets import check_target
 from mkdesc.images.drawing import draw_matches, svg_of_matches
-from mkdesc.images.writing import encode_image
+from mkdesc.images.writing import OWN_PICTURE, encode_picture
 
 __all__ = ["ENDINGS", "ImageMatches", "check_output"]
 
 _PICTURES = (".png", ".jpg", ".jpeg")
 
-#: Endings of the files that matches can be written to.
-ENDINGS = (*_PICTURES, ".svg", ".npz", ".csv", ".json")
+#: Endings of the files that matches can be written to, and what such files have in them.
+ENDINGS = {
+    **dict.fromkeys(_PICTURES, OWN_PICTURE),
+    ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
+    ".npz": rb"points_a\.npy",
+    ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier",
+    ".json": rb"\A\{\s*\"verified\"",
+}
 
 
-def check_output(path: str | os.PathLike[str]) -> Path:
-    """Refuse a file that matches could not be written to, before the work is done.
+def check_output(
+    path: str | os.PathLike[str],
+    reads: Iterable[str | os.PathLike[str] | None] = (),
+    overwrite: bool = False,
+) -> Path:
+    """Refuse a file that matches cannot or must not be written to, before the work is done.
 
+    Parameters
+    ----------
+    path
+        Of the file.
+    reads, overwrite
+        As for :func:`mkdesc._support.targets.check_target`.
+
+    Examples
+    --------
     >>> check_output("matches.txt")
     Traceback (most recent call last):
     ValueError: matches.txt: expected a name ending in .png, .jpg, .jpeg, .svg, .npz, .csv, .json
@@ -35,8 +56,7 @@ def check_output(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in ENDINGS:
         raise ValueError(f"{target}: expected a name ending in {', '.join(ENDINGS)}")
-    check_target(target)
-    return target
+    return check_target(target, reads, ENDINGS[target.suffix.lower()], overwrite)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +92,8 @@ class ImageMatches:
         Seconds by step.
     images
         The photographs, gray, uint8.
+    files
+        Where they come from; None: from no file.
     """
 
     points_a: NDArray[np.float64]
@@ -89,6 +111,7 @@ class ImageMatches:
     keypoints_b: NDArray[np.float64]
     timings: dict[str, float]
     images: tuple[NDArray[np.uint8], NDArray[np.uint8]] = field(repr=False)
+    files: tuple[Path | None, Path | None] = (None, None)
 
     def __len__(self) -> int:
         return len(self.points_a)
@@ -116,7 +139,7 @@ class ImageMatches:
         """A picture (H, W, 3), blue first: verified matches, or the tentative ones."""
         return draw_matches(*self.images, *self._shown(), f"mkdesc: {self.summary()}")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write to a file, of the kind that its ending says.
 
         ``.png``, ``.jpg``, ``.svg``: the picture. ``.npz``: the arrays by their names here, those
@@ -125,13 +148,15 @@ class ImageMatches:
         Parameters
         ----------
         path
-            Of the file; written as a whole or not at all.
+            Of the file; written as a whole or not at all, and never over one of the photographs.
+        overwrite
+            Whether to replace a file that holds anything but matches.
         """
-        target = check_output(path)
+        target = check_output(path, self.files, overwrite)
         kind = target.suffix.lower()
         with atomic_path(target) as partial:
             if kind in _PICTURES:
-                partial.write_bytes(encode_image(kind, self.draw()))
+                partial.write_bytes(encode_picture(kind, self.draw()))
             elif kind == ".svg":
                 caption = f"mkdesc: {self.summary()}"
                 partial.write_text(

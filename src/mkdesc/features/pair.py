@@ -21,6 +21,7 @@ from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
+from mkdesc.matching.mirrored import mirrors
 from mkdesc.matching.nearest import check_limits
 from mkdesc.matching.two_views import (
     UNVERIFIED,
@@ -131,7 +132,7 @@ def match_images(
     result = match_and_verify(*found, ratio, options)
     clock.lap("match")
     most = describe.max_keypoints or max(len(one.frames) for one in found)
-    if wide and result.verified.inliers.sum() < ENOUGH * most:
+    if wide and result.verified.inliers.sum() < ENOUGH * most and not _mirrors(result):
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
         result = better(result, match_wide(grays, one_thread, options, most, threads, tell, limit))
@@ -139,7 +140,16 @@ def match_images(
     if (guided or wide) and result.verified.matrix is not None:
         result = guide(result, options)
         clock.lap("guided")
-    return _result(result, grays, describe.side, clock.laps)
+    files = (_file(a), _file(b))
+    return _result(result, grays, describe.side, clock.laps, files)
+
+
+def _mirrors(result: TwoViewResult) -> bool:
+    """Whether one photograph is the other one mirrored: from no side will there be more of it."""
+    found = result.verified
+    if found.matrix is None or found.geometry != "homography":
+        return False
+    return mirrors(found.matrix, result.matches.take(found.inliers).positions[0])
 
 
 def better(plain: TwoViewResult, wide: TwoViewResult) -> TwoViewResult:
@@ -182,6 +192,10 @@ class _Clock:
         now = time.perf_counter()
         self.laps[name] = now - self._last
         self._last = now
+
+
+def _file(image: Image) -> Path | None:
+    return Path(image) if isinstance(image, (str, os.PathLike)) else None
 
 
 def _gray(image: Image, max_pixels: int) -> NDArray[np.uint8]:
@@ -242,6 +256,7 @@ def _result(
     grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     side: float,
     timings: dict[str, float],
+    files: tuple[Path | None, Path | None],
 ) -> ImageMatches:
     matches, verified = found.matches, found.verified
     here, there = matches.positions
@@ -262,6 +277,7 @@ def _result(
         keypoints_b=keypoints[1],
         timings=timings,
         images=grays,
+        files=files,
     )
 
 

@@ -113,6 +113,7 @@ def match_wide(
             result = result._replace(verdict=Verdict(UNVERIFIED, reason))
             break
         known.append(found)
+        tell("matching what was seen", 0, 0)
         firsts, seconds = zip(*known, strict=True)
         seen = join_features(firsts), join_features(seconds)
         matches = tentative_matches(*seen, RATIO)

@@ -3,3 +3,26 @@ statistics, and how linear heads are learned from them.
 
 May use: _support, measures.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+    from mkdesc.heads.statistics import Statistics
+    from mkdesc.heads.whitening import Whitening
+
+__all__ = ["L2", "Affine", "Head", "Power", "Relu", "Statistics", "Whitening"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "head": "L2 Affine Head Power Relu",
+            "statistics": "Statistics",
+            "whitening": "Whitening",
+        },
+    )

@@ -21,11 +21,12 @@ spares the first 128 numbers:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._support.check import check_integer, check_number
 
 __all__ = ["L2", "Affine", "Head", "Power", "Relu", "Stage", "signed_power"]
 
@@ -43,9 +44,7 @@ class Power:
     exponent: float
 
     def __post_init__(self) -> None:
-        number = isinstance(self.exponent, Real) and not isinstance(self.exponent, bool)
-        if not number or not 0 < self.exponent <= 1:
-            raise ValueError(f"power: expected a number > 0 and <= 1, got {self.exponent!r}")
+        check_number("power", self.exponent, above=0, most=1)
         object.__setattr__(self, "exponent", float(self.exponent))
 
     def __str__(self) -> str:
@@ -121,8 +120,7 @@ class Relu:
     start: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.start, bool) or not isinstance(self.start, Integral) or self.start < 0:
-            raise ValueError(f"start: expected an integer >= 0, got {self.start!r}")
+        check_integer("start", self.start, 0)
 
     def __str__(self) -> str:
         return f"relu {self.start}"

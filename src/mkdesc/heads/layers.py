@@ -6,7 +6,7 @@ With descriptors x that went through power and l2,
     y = l2( direct^T z + up^T relu( down^T (z / scale) + threshold ) + offset )
 
 where ``basis`` takes them to fewer numbers, or is not there, and dividing by the scale of each
-number makes steps of one size suit all of them. A :class:`~mkdesc.heads.head.Head` says the same
+number makes steps of one size suit all of them. A :class:`~mkdesc.heads.Head` says the same
 in fewer products; either can be made of the other.
 """
 

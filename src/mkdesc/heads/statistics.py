@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_not_both, check_number
 from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc.heads.head import signed_power
 from mkdesc.measures.descriptors import as_descriptors
@@ -22,9 +22,8 @@ Array = NDArray[np.float64]
 #: Rows that are brought to double precision at a time.
 BLOCK = 8192
 
-#: What is kept, and what files of the first schema had in its place.
+#: What is kept.
 _SUMS = ("mean", "scatter", "differences")
-_OLD_SUMS = ("total", "squares", "differences")
 
 _SCHEMA = 2
 
@@ -40,7 +39,6 @@ class Statistics:
         Length D of the descriptors.
     power
         Exponent of the signed power (and l2) that descriptors go through first; 1: none.
-        None, for files that do not say it: nothing can be added to those but other statistics.
 
     Attributes
     ----------
@@ -59,13 +57,12 @@ class Statistics:
     (True, 50)
     """
 
-    def __init__(self, dims: int, power: float | None = 1.0) -> None:
-        if power is not None and not (isinstance(power, Real) and 0 < power <= 1):
-            raise ValueError(f"power: expected a number in (0, 1] or None, got {power!r}")
-        self.dims = dims
-        self.power = power
-        self.n = 0
-        self.n_pairs = 0
+    def __init__(self, dims: int, power: float = 1.0) -> None:
+        check_number("power", power, above=0, most=1)
+        self.dims: int = dims
+        self.power: float = power
+        self.n: int = 0
+        self.n_pairs: int = 0
         self.mean: Array = np.zeros(dims)
         self.scatter: Array = np.zeros((dims, dims))
         self.differences: Array = np.zeros((dims, dims))
@@ -95,13 +92,12 @@ class Statistics:
             ``X[pairs[1][k]]``.
         """
         array = as_descriptors(X, name="X", dims=self.dims, keep_float=True)
-        if labels is not None and pairs is not None:
-            raise ValueError("labels and pairs: expected one of them, got both")
+        check_not_both(labels=labels, pairs=pairs)
         # Everything is checked before anything is added.
         groups = None if labels is None else _grouped(labels, len(array))
         ends = None if pairs is None else _checked_pairs(pairs, len(array))
 
-        array = self._raised(array)
+        array = signed_power(array, self.power)
         for start in range(0, len(array), BLOCK):
             block = array[start : start + BLOCK].astype(np.float64)
             mean = block.mean(axis=0)
@@ -114,12 +110,6 @@ class Statistics:
                 p, q = (array[index[start : start + BLOCK]] for index in ends)
                 self._add_differences(p, q)
         return self
-
-    def _raised(self, array: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Descriptors (N, D) after the power."""
-        if self.power is None:
-            raise ValueError("power: unknown for these statistics, so that no data can be added")
-        return signed_power(array, self.power)
 
     def _merge(self, n: int, mean: Array, scatter: Array) -> None:
         """Add ``n`` descriptors by their mean and the scatter about it."""
@@ -145,7 +135,7 @@ class Statistics:
 
     def update_differences(self, p: NDArray[np.floating], q: NDArray[np.floating]) -> Statistics:
         """Add matching pairs alone: row k of ``p`` (N, D) matches row k of ``q``."""
-        self._add_differences(self._raised(p), self._raised(q))
+        self._add_differences(signed_power(p, self.power), signed_power(q, self.power))
         return self
 
     def _add_differences(self, p: NDArray[np.floating], q: NDArray[np.floating]) -> None:
@@ -180,9 +170,9 @@ class Statistics:
             return NotImplemented
         if other.dims != self.dims:
             raise ValueError(f"cannot add statistics of {self.dims} and {other.dims} dimensions")
-        if None not in (self.power, other.power) and self.power != other.power:
+        if self.power != other.power:
             raise ValueError(f"cannot add statistics of the powers {self.power} and {other.power}")
-        both = Statistics(self.dims, self.power if self.power == other.power else None)
+        both = Statistics(self.dims, self.power)
         for part in (self, other):
             both._merge(part.n, part.mean, part.scatter)
         both.n_pairs = self.n_pairs + other.n_pairs
@@ -201,7 +191,7 @@ class Statistics:
         >>> bool(np.allclose(part.covariance, Statistics(2).update(X[:, 1:]).covariance))
         True
         """
-        if self.power not in (1, None):
+        if self.power != 1:
             raise ValueError(f"power: expected statistics without one, got {self.power}")
         which = slice(start, stop)
         part = Statistics(len(self.mean[which]), self.power)
@@ -246,9 +236,9 @@ class Statistics:
         return counts | {name: getattr(self, name) for name in _SUMS}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], power: float | None) -> Statistics:
+    def from_tensors(cls, tensors: Mapping[str, NDArray[Any]], power: float) -> Statistics:
         """Statistics of what :meth:`to_tensors` gave; ValueError for anything else."""
-        sums = _checked_sums(tensors, _SUMS)
+        sums = _checked_sums(tensors)
         statistics = cls(len(sums[0]), power)
         statistics.n, statistics.n_pairs = (int(count) for count in tensors["counts"])
         statistics.mean, statistics.scatter, statistics.differences = sums
@@ -256,44 +246,34 @@ class Statistics:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
-        """Read what :meth:`save` wrote, in this version or in one without powers."""
+        """Read what :meth:`save` wrote."""
         tensors, metadata = read_safetensors(path)
-        old = "about" not in metadata
-        names = _OLD_SUMS if old else _SUMS
-        if metadata.get("mkdesc") != "statistics" or set(tensors) != {"counts", *names}:
+        if metadata.get("mkdesc") != "statistics" or set(tensors) != {"counts", *_SUMS}:
             raise ValueError(f"{path}: not a file of mkdesc statistics")
         try:
-            if not old:
-                return cls.from_tensors(tensors, _power(metadata["about"]))
-            total, products, differences = _checked_sums(tensors, names)
-            mean = total / max(1, int(tensors["counts"][0]))
-            scatter = products - np.outer(total, mean)
-            sums = {"mean": mean, "scatter": scatter, "differences": differences}
-            return cls.from_tensors({"counts": tensors["counts"], **sums}, None)
+            return cls.from_tensors(tensors, _power(metadata.get("about", "")))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
 
-def _checked_sums(
-    tensors: Mapping[str, NDArray[Any]], names: Sequence[str]
-) -> list[NDArray[np.float64]]:
-    """Sums (D,), (D, D), ... by their names, next to counts; ValueError for anything else."""
+def _checked_sums(tensors: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+    """Sums (D,), (D, D), (D, D), next to counts; ValueError for anything else."""
     counts = tensors["counts"]
     if counts.shape != (2,) or counts.dtype.kind not in "iu" or counts.min() < 0:
         raise ValueError("counts: expected two numbers of descriptors and pairs")
-    first = tensors[names[0]]
-    if first.ndim != 1:
-        raise ValueError(f"{names[0]} has the shape {first.shape}")
-    for name in names:
-        expected = first.shape if name == names[0] else first.shape * 2
+    mean = tensors["mean"]
+    if mean.ndim != 1:
+        raise ValueError(f"mean has the shape {mean.shape}")
+    for name in _SUMS:
+        expected = mean.shape if name == "mean" else mean.shape * 2
         if tensors[name].shape != expected:
             raise ValueError(f"{name} has the shape {tensors[name].shape}")
         if tensors[name].dtype != np.float64 or not np.isfinite(tensors[name]).all():
             raise ValueError(f"{name} has NaN, infinity or other than float64")
-    return [tensors[name] for name in names]
+    return [tensors[name] for name in _SUMS]
 
 
-def _power(about: str) -> float | None:
+def _power(about: str) -> float:
     """The power that a file notes."""
     try:
         values = json.loads(about)
@@ -302,9 +282,7 @@ def _power(about: str) -> float | None:
         raise ValueError("its notes are not JSON with schema and power") from None
     if schema != _SCHEMA:
         raise ValueError(f"its schema is {schema!r}; this version reads {_SCHEMA}")
-    if isinstance(power, bool):
-        raise ValueError(f"power: expected a number in (0, 1] or None, got {power!r}")
-    found: float | None = power
+    found: float = power
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc._support.parameters import Estimator
 from mkdesc.heads.head import L2, Affine, Head, Power
 from mkdesc.heads.statistics import Statistics
@@ -203,9 +204,8 @@ class Whitening(Estimator):
         now = self.get_params()
         changed = [name for name, value in self.learned_with_.items() if now[name] != value]
         if changed:
-            known = hasattr(self, "statistics_")
-            if not known or ("power" in changed and self.statistics_.power is None):
-                name = "power" if known else changed[0]
+            if not hasattr(self, "statistics_"):
+                name = changed[0]
                 raise ValueError(
                     f"{name}: this whitening was learned with {self.learned_with_[name]!r} and "
                     f"has no statistics to learn again with {now[name]!r}: call fit"
@@ -237,20 +237,13 @@ class Whitening(Estimator):
 
     def check(self) -> None:
         """Refuse bad parameters."""
-        if not isinstance(self.method, str) or self.method not in METHODS:
-            raise ValueError(f"method: expected one of {', '.join(METHODS)}, got {self.method!r}")
-        if not isinstance(self.dims, (int, np.integer)) or self.dims < 1:
-            raise ValueError(f"dims: expected an integer >= 1, got {self.dims!r}")
-        if not isinstance(self.power, Real) or not 0 < self.power <= 1:
-            raise ValueError(f"power: expected a number in (0, 1], got {self.power!r}")
-        if not isinstance(self.t, Real) or not np.isfinite(self.t):
-            raise ValueError(f"t: expected a number, got {self.t!r}")
+        check_choice("method", self.method, METHODS)
+        check_integer("dims", self.dims)
+        check_number("power", self.power, above=0, most=1)
+        check_number("t", self.t)
         if not isinstance(self.shrinkage, Real) or isinstance(self.shrinkage, bool):
             raise ValueError(f"shrinkage: expected an index or a value, got {self.shrinkage!r}")
-        if self.ridge is not None and not (
-            isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf
-        ):
-            raise ValueError(f"ridge: expected a number >= 0 or None, got {self.ridge!r}")
+        check_number("ridge", self.ridge, least=0, optional=True)
 
     @staticmethod
     def _not_fitted() -> Exception:
@@ -307,7 +300,7 @@ def learn_head(
     """
     from scipy.linalg import eigh
 
-    if statistics.power not in (power, None):
+    if statistics.power != power:
         raise ValueError(
             f"power: expected statistics of {power}, got some gathered with {statistics.power}"
         )

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
-from mkdesc.images.reading import opencv
 
 __all__ = ["check_interpolation", "choose_levels", "compile_for", "cut_patches"]
 
@@ -50,6 +50,19 @@ def compile_for(dtype: str) -> Callable[..., None]:
         array_type(dtype, 3, written=True),
     )
     return compile_loop(cut_block, arguments)
+
+
+@once
+def compile_halving() -> Callable[..., None]:
+    """The compiled loop that makes a level of a pyramid, from the cache if there."""
+    from mkdesc.images.cutting_numba import halve
+
+    arguments = (
+        array_type("float32", 1),
+        array_type("int64", 1),
+        array_type("float32", 2, written=True),
+    )
+    return compile_loop(halve, arguments)
 
 
 def cut_patches(
@@ -106,8 +119,7 @@ def cut_patches(
            [63, 64, 65, 66],
            [73, 74, 75, 76]], dtype=uint8)
     """
-    if not isinstance(patch_size, (int, np.integer)) or patch_size < 1:
-        raise ValueError(f"patch_size: expected an integer >= 1, got {patch_size!r}")
+    check_integer("patch_size", patch_size)
     threads = checked_threads(n_threads)
     check_interpolation(interpolation)
     gray = as_gray(image, rgb)
@@ -173,7 +185,6 @@ def _build_pyramid(gray: NDArray[Any], last: int) -> Pyramid:
     """The first levels of the pyramid; pixel i of a level is pixel 2 i of the finer one."""
     from mkdesc.images.cutting_numba import PAD
 
-    cv2 = opencv()
     shapes = [gray.shape]
     while len(shapes) <= last:
         shapes.append(tuple((n + 1) // 2 for n in shapes[-1]))
@@ -182,16 +193,17 @@ def _build_pyramid(gray: NDArray[Any], last: int) -> Pyramid:
     levels = np.zeros((len(shapes), 4), np.int64)
     ends = np.cumsum([0, *((h + before + after) * (w + before + after) for h, w in shapes)])
     pixels = np.empty(ends[-1], np.float32)
-    finer = gray
     for index, (height, width) in enumerate(shapes):
         stride = width + before + after
         whole = pixels[ends[index] : ends[index + 1]].reshape(-1, stride)
         inner = whole[before:-after, before:-after]
-        inner[:] = finer if index == 0 else cv2.pyrDown(finer, borderType=cv2.BORDER_REPLICATE)
+        if index == 0:
+            inner[:] = gray
+        else:
+            compile_halving()(pixels, levels[index - 1], whole)
         whole[before:-after, :before] = inner[:, :1]
         whole[before:-after, -after:] = inner[:, -1:]
         whole[:before] = whole[before]
         whole[-after:] = whole[-after - 1]
         levels[index] = ends[index], stride, height, width
-        finer = inner
     return Pyramid(pixels, levels)

@@ -73,6 +73,37 @@ def cubic(pixels, stride, base, fx, fy, size, total):
         total[j] += e * w + f * x + g * y + h * z
 
 
+def halve(pixels, level, out):
+    """Make the next level of a pyramid: a binomial filter of 5 x 5 at every second pixel.
+
+    Parameters
+    ----------
+    pixels, level
+        As for :func:`cut_block`; the level that is halved.
+    out : (H, W) float32
+        The next level with its border, which is not written.
+    """
+    start, stride, height, width = level
+    rows, columns = (height + 1) // 2, (width + 1) // 2
+    line = np.empty(width + 4, np.float32)
+    for y in range(rows):
+        a, b = max(2 * y - 2, 0), max(2 * y - 1, 0)
+        d, e = min(2 * y + 1, height - 1), min(2 * y + 2, height - 1)
+        first = start + PAD * stride + PAD
+        a, b, c = first + a * stride, first + b * stride, first + 2 * y * stride
+        d, e = first + d * stride, first + e * stride
+        for x in range(width):
+            near = pixels[np.uint64(b + x)] + pixels[np.uint64(d + x)]
+            far = pixels[np.uint64(a + x)] + pixels[np.uint64(e + x)]
+            line[x + 2] = np.float32(6) * pixels[np.uint64(c + x)] + np.float32(4) * near + far
+        line[0] = line[1] = line[2]
+        line[width + 2] = line[width + 3] = line[width + 1]
+        for x in range(columns):
+            near, far = line[2 * x + 1] + line[2 * x + 3], line[2 * x] + line[2 * x + 4]
+            total = np.float32(6) * line[2 * x + 2] + np.float32(4) * near + far
+            out[y + PAD, np.uint64(x + PAD)] = total * np.float32(1 / 256)
+
+
 def cut_block(pixels, levels, frames, chosen, smooth, limit, out):
     """Resample patches into ``out`` (N, W, W).
 

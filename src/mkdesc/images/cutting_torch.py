@@ -39,7 +39,7 @@ def cut_patches(
         (H, W) or (1, H, W), uint8 or floats.
     frames
         Where: points (N, 4) of x, y, sigma, angle, affine frames (N, 2, 3) or projective ones
-        (N, 3, 3), as for :func:`mkdesc.images.cutting.cut_patches`; kornia's LAFs are affine
+        (N, 3, 3), as for :func:`mkdesc.images.cut_patches`; kornia's LAFs are affine
         frames. Patches do not depend on them for gradients.
     patch_size
         Side W of the patches in pixels.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc.images.detectors.keypoints import Keypoints, as_points
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def frames_from_points(points: ArrayLike, side: float = SIDE) -> Floats:
     array([[[ 0., -6., 10.],
             [ 6.,  0., 20.]]])
     """
-    if not (np.isfinite(side) and side > 0):
-        raise ValueError(f"side: expected a number > 0, got {side!r}")
+    check_number("side", side, above=0)
     x, y, sigma, angle = as_points(points).T
     c = np.cos(np.deg2rad(angle)) * sigma * side / 2
     s = np.sin(np.deg2rad(angle)) * sigma * side / 2
@@ -114,7 +114,7 @@ def to_frames(
     Parameters
     ----------
     keypoints
-        :class:`~mkdesc.images.detectors.keypoints.Keypoints`, ``cv2.KeyPoint`` objects, points
+        :class:`~mkdesc.images.Keypoints`, ``cv2.KeyPoint`` objects, points
         (N, 4), or frames (N, 2, 3) or (N, 3, 3), which are only checked.
     side
         Side of the square in units of sigma, for keypoints and points.

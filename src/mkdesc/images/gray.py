@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import in_native_order
-from mkdesc.images.reading import opencv
+from mkdesc._support.arrays import in_native_order, unmasked
 
 __all__ = ["as_gray", "as_gray_uint8"]
 
@@ -33,7 +32,7 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
     """
     if image is None:
         raise ValueError("image: expected an array, got None (cv2.imread gives it for bad files)")
-    array = np.asarray(image)
+    array = unmasked(image, "image")
     if array.dtype.name not in _TYPES:
         raise ValueError(f"image: expected {', '.join(_TYPES)}, got {array.dtype}")
     array = in_native_order(array)
@@ -50,10 +49,21 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
         return np.ascontiguousarray(array)
     if array.shape[2] == 1:
         return np.ascontiguousarray(array[..., 0])
-    cv2 = opencv()
-    colours = np.ascontiguousarray(array[..., :3])
-    gray: NDArray[Any] = cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY if rgb else cv2.COLOR_BGR2GRAY)
-    return gray
+    red, blue = (0, 2) if rgb else (2, 0)
+    return _mixed(array[..., red], array[..., 1], array[..., blue])
+
+
+def _mixed(red: NDArray[Any], green: NDArray[Any], blue: NDArray[Any]) -> NDArray[Any]:
+    """Gray of three colours (H, W), to the last bit as OpenCV mixes integers."""
+    if red.dtype.kind == "f":
+        share = np.array([0.299, 0.587, 0.114], np.float32)
+        return np.asarray(share[0] * red + share[1] * green + share[2] * blue)
+    total = np.multiply(red, np.uint32(9798), dtype=np.uint32)  # shares of 1 << 15
+    for colour, part in ((green, 19235), (blue, 3735)):
+        total += np.multiply(colour, np.uint32(part), dtype=np.uint32)
+    total += np.uint32(1 << 14)
+    total >>= np.uint32(15)
+    return total.astype(red.dtype)
 
 
 def as_gray_uint8(image: ArrayLike, rgb: bool = False) -> NDArray[np.uint8]:

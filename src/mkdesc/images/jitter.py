@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc.images.frames import as_frames
 from mkdesc.images.reading import opencv
 
@@ -75,8 +76,7 @@ class Jitter:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
+            check_number(name, value, least=0)
         if self.perspective >= 0.5:
             raise ValueError(f"perspective: expected less than 0.5, got {self.perspective!r}")
 
@@ -210,9 +210,7 @@ class Photometric:
 
     def __post_init__(self) -> None:
         for name in ("gamma", "contrast", "brightness", "blur", "noise"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}: expected a number >= 0, got {value!r}")
+            check_number(name, getattr(self, name), least=0)
         if not 1 <= self.jpeg <= 100:
             raise ValueError(f"jpeg: expected a quality in 1..100, got {self.jpeg!r}")
         if not 0 <= self.chance <= 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 __all__ = ["SUFFIXES", "find_images"]
@@ -18,7 +18,7 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
     ----------
     sources
         Files, which go by their file names, and folders, whose images (of all folders in them,
-        but for hidden files and folders) go by their paths from there.
+        linked ones too, but for hidden files and folders) go by their paths from there.
 
     Examples
     --------
@@ -43,11 +43,23 @@ def _images_of(source: Path) -> dict[str, Path]:
     if not source.is_dir():
         return {source.name: source}
     found = {}
-    for file in source.rglob("*"):
-        below = file.relative_to(source)
-        hidden = any(part.startswith(".") for part in below.parts)
-        if not hidden and file.suffix.lower() in SUFFIXES and file.is_file():
-            found[below.as_posix()] = file
+    for file in _files_of(source):
+        if file.suffix.lower() in SUFFIXES and file.is_file():
+            found[file.relative_to(source).as_posix()] = file
     if not found:
         raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
     return found
+
+
+def _files_of(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Files of a folder and of all in it, by their names there; links that lead back are left."""
+    real = folder.resolve()
+    if real in above:
+        return
+    for entry in folder.iterdir():
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _files_of(entry, (*above, real))
+        else:
+            yield entry

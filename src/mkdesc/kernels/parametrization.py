@@ -153,9 +153,9 @@ def product(preparation: Preparation = PAPER, **kernels: Factor) -> Parametrizat
         What happens to a patch before.
     **kernels
         Any of ``x``, ``y``, ``rho``, ``phi``, ``theta``, ``relative_theta``, each with a
-        :class:`~mkdesc.kernels.vonmises.VonMises`; ``intensity`` with
-        :class:`~mkdesc.kernels.pixelfeatures.Intensity`; ``shape`` with
-        :class:`~mkdesc.kernels.pixelfeatures.Shape`; a name of one's own with what
+        :class:`~mkdesc.VonMises`; ``intensity`` with
+        :class:`~mkdesc.kernels.Intensity`; ``shape`` with
+        :class:`~mkdesc.kernels.Shape`; a name of one's own with what
         :func:`mkdesc.register_feature` returned.
 
     Examples

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import in_native_order
+from mkdesc._support.arrays import in_native_order, unmasked
 
 __all__ = [
     "SMALLEST",
@@ -39,7 +39,7 @@ def as_patches(patches: ArrayLike) -> NDArray[Any]:
     >>> as_patches(np.zeros((5, 1, 32, 32), np.uint8)).shape
     (5, 32, 32)
     """
-    array = np.asarray(patches)
+    array = unmasked(patches, "patches")
     if array.dtype.name not in _TYPES:
         raise ValueError(f"patches: expected {', '.join(_TYPES)}, got {array.dtype}")
     array = in_native_order(array)

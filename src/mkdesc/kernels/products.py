@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.text import shorten
+from mkdesc.kernels.angles import AngleKernel
 from mkdesc.kernels.pixelfeatures import Intensity, OwnFeature, Shape
 from mkdesc.kernels.pixelvalues import SPATIAL
-from mkdesc.kernels.vonmises import VonMises
 
 __all__ = ["ANGULAR", "BUILT_IN", "Factor", "Product"]
 
@@ -25,7 +25,7 @@ FEATURES: dict[str, type[Intensity] | type[Shape]] = {"intensity": Intensity, "s
 BUILT_IN = (*SPATIAL, *ANGULAR, *FEATURES, "weight")
 
 #: A factor of a product: a kernel over an angle, or an explicit feature.
-Factor = VonMises | Intensity | Shape | OwnFeature
+Factor = AngleKernel | Intensity | Shape | OwnFeature
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Product:
                 raise ValueError(
                     f"unknown attribute {shorten(name)!r}: expected one of {', '.join(known)}"
                 )
-            if not isinstance(factor, FEATURES.get(name, VonMises)):
+            if not isinstance(factor, FEATURES.get(name, AngleKernel)):
                 raise ValueError(f"attribute {name!r} cannot have the kernel {factor!r}")
         for name in names:
             if names.count(name) > 1:
@@ -67,13 +67,13 @@ class Product:
     @property
     def explicit(self) -> tuple[tuple[str, Factor], ...]:
         """The factors over intensity, shape and one's own features."""
-        return tuple(item for item in self.kernels if not isinstance(item[1], VonMises))
+        return tuple(item for item in self.kernels if not isinstance(item[1], AngleKernel))
 
     @property
-    def angular(self) -> tuple[tuple[str, VonMises], ...]:
+    def angular(self) -> tuple[tuple[str, AngleKernel], ...]:
         """The kernels over the gradient angle."""
         return tuple(
-            (name, k) for name, k in self.kernels if name in ANGULAR and isinstance(k, VonMises)
+            (name, k) for name, k in self.kernels if name in ANGULAR and isinstance(k, AngleKernel)
         )
 
     @property
@@ -94,6 +94,7 @@ class Product:
     def feature_map(self, values: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Map what :func:`~mkdesc.kernels.pixelvalues.pixel_values` returns to (..., dims).
 
+        >>> from mkdesc.kernels import VonMises
         >>> v = {"x": np.zeros(2), "theta": np.ones(2)}
         >>> Product((("theta", VonMises(8, 3)), ("x", VonMises(1, 1)))).feature_map(v).shape
         (2, 21)
@@ -109,13 +110,14 @@ class Product:
     ) -> NDArray[np.float64]:
         """The kernel between all of N pixels and all of M, (N, M); exact or truncated.
 
+        >>> from mkdesc.kernels import VonMises
         >>> p, q = {"theta": np.zeros(2)}, {"theta": np.array([0, np.pi, 1])}
         >>> Product((("theta", VonMises(8, 3)),)).responses(p, q)[0].round(3).tolist()
         [1.0, 0.0, 0.025]
         """
         k = np.ones(())
         for name, factor in self.kernels:
-            if isinstance(factor, VonMises):
+            if isinstance(factor, AngleKernel):
                 delta = np.subtract.outer(p[name], q[name])
                 k = k * (factor(delta) if exact else factor.approximate(delta))
             else:  # an explicit feature's kernel is the dot product of its features

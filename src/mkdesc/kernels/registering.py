@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from keyword import iskeyword
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc.kernels.parametrization import MOST_DIMS, NAMED
 from mkdesc.kernels.pixelfeatures import OwnFeature, remember_feature
 from mkdesc.kernels.preparation import PREPARATIONS
@@ -63,6 +63,5 @@ def register_feature(name: str, function: Callable[[Array], Any], dims: int = 1)
         )
     if not callable(function):
         raise ValueError(f"function: expected something to call, got {function!r}")
-    if isinstance(dims, bool) or not isinstance(dims, Integral) or not 1 <= dims <= MOST_DIMS:
-        raise ValueError(f"dims: expected an integer from 1 to {MOST_DIMS}, got {dims!r}")
+    check_integer("dims", dims, 1, MOST_DIMS)
     return remember_feature(name, function, int(dims))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._support.check import check_integer, check_number
+from mkdesc.kernels.angles import AngleKernel
 
 __all__ = ["VonMises"]
 
@@ -15,7 +17,7 @@ MOST_FREQUENCIES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class VonMises:
+class VonMises(AngleKernel):
     r"""The normalised von Mises kernel of two angles, and its ``n``-frequency approximation.
 
     .. math:: k(\delta) = \frac{e^{\kappa\cos\delta} - e^{-\kappa}}{2\sinh\kappa}
@@ -45,24 +47,13 @@ class VonMises:
     n: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kappa, Real) or not 0 < self.kappa < np.inf:
-            raise ValueError(f"kappa must be a positive finite number, got {self.kappa!r}")
-        if (
-            isinstance(self.n, bool)
-            or not isinstance(self.n, Integral)
-            or not 0 <= self.n <= MOST_FREQUENCIES
-        ):
-            raise ValueError(f"n must be an integer from 0 to {MOST_FREQUENCIES}, got {self.n!r}")
+        check_number("kappa", self.kappa, above=0)
+        check_integer("n", self.n, 0, MOST_FREQUENCIES)
         object.__setattr__(self, "kappa", float(self.kappa))
         object.__setattr__(self, "n", int(self.n))
 
     def __str__(self) -> str:
         return f"({self.kappa:.17g},{self.n})"
-
-    @property
-    def dims(self) -> int:
-        """Length of the feature map, ``2 n + 1``."""
-        return 2 * self.n + 1
 
     @property
     def coefficients(self) -> NDArray[np.float64]:
@@ -84,15 +75,3 @@ class VonMises:
         k = self.kappa
         lowest = np.expm1(-2 * k)
         return (np.expm1(k * (np.cos(delta) - 1)) - lowest) / -lowest
-
-    def approximate(self, delta: ArrayLike) -> NDArray[np.float64]:
-        """Evaluate the truncated series at angle differences of any shape."""
-        series = np.multiply.outer(np.asarray(delta, np.float64), np.arange(self.n + 1))
-        value: NDArray[np.float64] = np.cos(series) @ self.coefficients
-        return value
-
-    def feature_map(self, angle: ArrayLike) -> NDArray[np.float64]:
-        """Map angles (...) to features (..., 2 n + 1): constant, cosines, sines."""
-        root = np.sqrt(self.coefficients)
-        series = np.multiply.outer(np.asarray(angle, np.float64), np.arange(self.n + 1))
-        return np.concatenate([root * np.cos(series), root[1:] * np.sin(series[..., 1:])], axis=-1)

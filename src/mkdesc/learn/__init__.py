@@ -5,23 +5,30 @@ May use: _support, kernels, measures, heads, compute, descriptor, models, images
 
 from __future__ import annotations
 
-from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
-from mkdesc.learn.learner import learn_model, learn_shards
-from mkdesc.learn.report import Learned, Report
-from mkdesc.learn.shards import Shard, TrainingBlock
-from mkdesc.learn.sources import (
-    learn_colmap,
-    learn_hpatches,
-    learn_patches,
-    learn_photos,
-    learn_phototourism,
-)
-from mkdesc.learn.trained import TrainedHead
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
+    from mkdesc.learn.learner import learn_model, learn_shards
+    from mkdesc.learn.photos import Recipe
+    from mkdesc.learn.report import Learned, Report
+    from mkdesc.learn.shards import Shard, TrainingBlock
+    from mkdesc.learn.sources import (
+        learn_colmap,
+        learn_hpatches,
+        learn_patches,
+        learn_photos,
+        learn_phototourism,
+    )
+    from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
     "KeypointReport",
     "Learned",
     "LearnedKeypoints",
+    "Recipe",
     "Report",
     "Shard",
     "TrainedHead",
@@ -35,3 +42,19 @@ __all__ = [
     "learn_phototourism",
     "learn_shards",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "keypoints": "KeypointReport LearnedKeypoints learn_keypoints",
+            "learner": "learn_model learn_shards",
+            "photos": "Recipe",
+            "report": "Learned Report",
+            "shards": "Shard TrainingBlock",
+            "sources": (
+                "learn_colmap learn_hpatches learn_patches learn_photos learn_phototourism"
+            ),
+            "trained": "TrainedHead",
+        },
+    )

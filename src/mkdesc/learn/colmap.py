@@ -40,7 +40,7 @@ def colmap_blocks(
     Parameters
     ----------
     observations
-        What :func:`mkdesc.datasets.colmap.read_observations` returns.
+        What :func:`mkdesc.datasets.read_observations` returns.
     images
         Folder of the photographs.
     patch_size, side

@@ -56,7 +56,7 @@ class Rules:
     """
 
     cell: int = 8
-    levels: int = 1
+    levels: int = 3
     upright: bool = False
     right: float = 1.5
     wrong: float = 3.0

@@ -41,8 +41,8 @@ class ViewRecipe:
     """
 
     rotation: float = 25.0
-    scale: float = 0.55
-    tilt: float = 0.6
+    scale: float = 0.8
+    tilt: float = 0.8
     perspective: float = 0.25
     zoom: float = 1.0
 

@@ -87,9 +87,12 @@ class LearnedKeypoints:
     weights: Weights
     report: KeypointReport
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the weights with their card to a safetensors file."""
-        save_weights(self.weights, path)
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the weights with their card to a safetensors file.
+
+        A file that has no such weights is replaced only if ``overwrite`` says so.
+        """
+        save_weights(self.weights, path, overwrite=overwrite)
 
 
 def learn_keypoints(

@@ -99,6 +99,7 @@ def learn_model(
     with tempfile.TemporaryFile() as spool:
         labels, width = _describe_all(blocks, mkd, spool)
         raw = np.memmap(spool, np.float32, "r+", shape=(len(labels), width))
+        check_points(len(np.unique(labels)), len(labels))
         statistics = gather(raw, labels, pairs, whitening)
         whitening.fit_statistics(statistics)
         heads: dict[str, Head | None] = {"raw": None, "learned": whitening.learned()}
@@ -127,6 +128,7 @@ def learn_model(
 def learn_shards(
     shards: Sequence[Shard],
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     expected: int = 0,
     workers: Workers = None,
@@ -201,12 +203,28 @@ def learn_shards(
     if total is None or not patches:
         why = f"; {skipped[0]}" if skipped else ""
         raise ValueError(f"there are no patches to learn from{why}")
+    check_points(points, patches)
     whitening.fit_statistics(total)
     heads: dict[str, Head | None] = {"raw": None, "learned": whitening.learned()}
     facts = _scores(np.concatenate(raw), np.concatenate(labels), heads)
     seconds = time.perf_counter() - start
     report = Report(patches, points, total.n_pairs, seconds=seconds, **facts)
     return Learned(MKD(**mkd.get_params(deep=False) | {"whitening": whitening}), report)
+
+
+def check_points(points: int, patches: int) -> None:
+    """Refuse data that nothing can be learned from.
+
+    Parameters
+    ----------
+    points, patches
+        How many there are.
+    """
+    if points < 2 or patches == points:
+        raise ValueError(
+            "labels: expected two patches or more of the same label, and two labels or more, got "
+            f"{patches} patches of {points} labels"
+        )
 
 
 def _begin(folder: Path, shards: Sequence[Shard], *settings: Any) -> None:

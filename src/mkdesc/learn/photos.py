@@ -55,7 +55,7 @@ class Recipe:
     ----------
     views
         Strength of each view of a keypoint: names out of :data:`mkdesc.images.jitter.LEVELS` or
-        :class:`~mkdesc.images.jitter.Jitter`; a ``"plain"`` one is cut from the photograph
+        :class:`~mkdesc.images.Jitter`; a ``"plain"`` one is cut from the photograph
         itself.
     keypoints_per_photo
         How many to use of each photograph, at most: the strongest whose squares are inside.

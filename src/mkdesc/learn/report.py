@@ -95,8 +95,11 @@ class Learned:
         """The same, with the source and settings noted."""
         return replace(self, source={"source": source, **settings})
 
-    def save(self, path: str | os.PathLike[str]) -> Card:
-        """Write the model to a safetensors file; returns its card."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Card:
+        """Write the model to a safetensors file; returns its card.
+
+        A file that is no model is replaced only if ``overwrite`` says so.
+        """
         facts = {name: value for name, value in asdict(self.report).items() if value == value}
         facts.pop("seconds")
         if not facts["steps"]:  # nothing was trained
@@ -104,4 +107,5 @@ class Learned:
         for name in ("fpr95_raw", "fpr95_linear", "fpr95_learned"):
             if name in facts:
                 facts[name] = round(facts[name], 2)
-        return save_model(self.mkd, path, self.source | self.training | facts)
+        known = self.source | self.training | facts
+        return save_model(self.mkd, path, known, overwrite=overwrite)

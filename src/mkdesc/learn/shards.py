@@ -94,7 +94,7 @@ class Part(NamedTuple):
             partial.write_bytes(save(tensors, {"skipped": json.dumps(self.skipped)}))
 
     @classmethod
-    def load(cls, path: Path, power: float | None) -> Part:
+    def load(cls, path: Path, power: float) -> Part:
         """Read what :meth:`save` wrote; ValueError if that is damaged."""
         try:
             tensors, metadata = read_safetensors(path)

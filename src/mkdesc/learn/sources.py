@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +27,7 @@ from mkdesc.learn.learner import learn_model, learn_shards
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
 from mkdesc.learn.report import Learned
 from mkdesc.learn.rows import RowShard, SequenceShard, SubsetShard, pairs_among, whole_points
-from mkdesc.learn.shards import TrainingBlock
+from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
 from mkdesc.learn.trained import TrainedHead
 
 __all__ = [
@@ -44,20 +45,6 @@ T = TypeVar("T")
 SHARD = 16_384
 
 
-def _counted(
-    blocks: Iterable[TrainingBlock], total: int, progress: Progress | None, by_block: bool = False
-) -> Iterator[TrainingBlock]:
-    """The blocks, with the progress reported after each; in patches, or block by block."""
-    tell = progress or nobody
-    done = 0
-    for block in blocks:
-        yield block
-        done += 1 if by_block else len(block.patches)
-        tell("learning", done, total)
-    if done < total:  # photographs that were skipped make no block
-        tell("learning", total, total)
-
-
 def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
     """Items in groups of ``n``: itertools.batched, which Python 3.11 lacks."""
     rest = iter(items)
@@ -65,16 +52,70 @@ def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
         yield part
 
 
-def _alone(trained: TrainedHead | None, workers: Workers) -> bool:
-    """Whether raw descriptors are gathered here: heads are trained on all of them."""
-    if trained is not None and not share_memory(workers):
-        raise ValueError("trained: executors and clusters learn linear heads; expected None")
-    return share_memory(workers)
+@dataclass
+class _Source:
+    """Training data: as blocks for this process, or cut into shards for others.
+
+    Attributes
+    ----------
+    blocks, shards
+        The same data, either way; only one of them is asked for.
+    patches
+        How many there are, about.
+    steps
+        What the progress counts to: blocks; None: patches.
+    pairs, fresh
+        As for :func:`~mkdesc.learn.learn_model`.
+    """
+
+    blocks: Callable[[], Iterator[TrainingBlock]]
+    shards: Callable[[], Sequence[Shard]]
+    patches: int
+    steps: int | None = None
+    pairs: PairRows | None = None
+    fresh: FreshPhotos | None = None
+
+    def learn(
+        self,
+        mkd: MKD,
+        whitening: Whitening | None,
+        progress: Progress | None,
+        trained: TrainedHead | None,
+        workers: Workers,
+        parts: str | Path | None,
+    ) -> Learned:
+        """Learn here, or, linear heads, by other processes: heads are trained on all patches."""
+        if share_memory(workers):
+            blocks = self._counted(progress or nobody)
+            return learn_model(blocks, mkd, whitening, self.pairs, trained, progress, self.fresh)
+        if trained is not None:
+            raise ValueError("trained: executors and clusters learn linear heads; expected None")
+        return learn_shards(
+            self.shards(),
+            mkd,
+            whitening=whitening,
+            expected=self.patches,
+            workers=workers,
+            parts=parts,
+            progress=progress,
+        )
+
+    def _counted(self, tell: Progress) -> Iterator[TrainingBlock]:
+        """The blocks, with the progress reported after each."""
+        total = self.patches if self.steps is None else self.steps
+        done = 0
+        for block in self.blocks():
+            yield block
+            done += len(block.patches) if self.steps is None else 1
+            tell("learning", done, total)
+        if done < total:  # photographs that were skipped make no block
+            tell("learning", total, total)
 
 
 def learn_patches(
     path: str | Path,
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     trained: TrainedHead | None = None,
@@ -113,14 +154,12 @@ def learn_patches(
             yield TrainingBlock(patches, labels[done : done + len(patches)])
             done += len(patches)
 
-    if _alone(trained, workers):
-        counted = _counted(blocks(), source.count, progress)
-        learned = learn_model(counted, mkd, whitening, None, trained, progress)
-    else:
-        shards = [
-            RowShard(as_place(path), rows, labels[rows]) for rows in whole_points(labels, SHARD)
-        ]
-        learned = learn_shards(shards, mkd, whitening, source.count, workers, parts, progress)
+    def shards() -> list[Shard]:
+        cut = whole_points(labels, SHARD)
+        return [RowShard(as_place(path), rows, labels[rows]) for rows in cut]
+
+    data = _Source(blocks, shards, source.count)
+    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
     return learned.with_source(f"labelled patches {Path(path).name}")
 
 
@@ -140,6 +179,7 @@ def _labels(path: str | Path, count: int) -> NDArray[np.integer]:
 def learn_phototourism(
     folder: str | Path,
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     pairs: int | None = None,
@@ -167,23 +207,28 @@ def learn_phototourism(
     if subset.pair_files() or pairs is not None:
         listed = subset.pairs(max(subset.pair_files()) if pairs is None else pairs)
         chosen = (listed.first[listed.matching], listed.second[listed.matching])
-    if _alone(trained, workers):
-        blocks = (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
-        counted = _counted(blocks, len(subset), progress)
-        learned = learn_model(counted, mkd, whitening, chosen, trained, progress)
-    else:
+
+    def blocks() -> Iterator[TrainingBlock]:
+        return (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
+
+    def shards() -> list[Shard]:
         place = Path(folder).absolute()
-        shards = [
+        return [
             SubsetShard(place, rows, labels[rows], chosen and pairs_among(chosen, rows))
             for rows in whole_points(labels, SHARD)
         ]
-        learned = learn_shards(shards, mkd, whitening, len(subset), workers, parts, progress)
+
+    data = _Source(blocks, shards, len(subset), pairs=chosen)
+    learned = data.learn(
+        MKD() if mkd is None else mkd, whitening, progress, trained, workers, parts
+    )
     return learned.with_source(f"Phototourism {subset.name}")
 
 
 def learn_hpatches(
     root: str | Path,
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     split: str | None = None,
@@ -219,19 +264,19 @@ def learn_hpatches(
     firsts = [0, *accumulate(counts[name] for name in names)]
     place = Path(root).absolute()
     shards = [SequenceShard(place, *one) for one in zip(names, firsts, strict=False)]
-    total = 16 * sum(counts.values())
-    if _alone(trained, workers):
-        blocks = chain.from_iterable(shard.blocks() for shard in shards)
-        counted = _counted(blocks, total, progress)
-        learned = learn_model(counted, mkd, whitening, None, trained, progress)
-    else:
-        learned = learn_shards(shards, mkd, whitening, total, workers, parts, progress)
+
+    def blocks() -> Iterator[TrainingBlock]:
+        return chain.from_iterable(shard.blocks() for shard in shards)
+
+    data = _Source(blocks, lambda: shards, 16 * sum(counts.values()))
+    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
     return learned.with_source("HPatches strips", sequences=len(names), split=split or "all")
 
 
 def learn_colmap(
     model: str | Path,
     images: str | Path,
+    *,
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
@@ -260,21 +305,21 @@ def learn_colmap(
     """
     observations = read_observations(model)
     mkd = MKD() if mkd is None else mkd
-    if _alone(trained, workers):
-        blocks = colmap_blocks(observations, images, mkd.patch_size, side)
-        counted = _counted(blocks, len(observations), progress, by_block=True)
-        learned = learn_model(counted, mkd, whitening, None, trained, progress)
-    else:
-        place = Path(images).absolute()
-        shards = point_shards(observations, place, mkd.patch_size, side, SHARD)
-        count = sum(len(points) for _, points in observations.values())
-        learned = learn_shards(shards, mkd, whitening, count, workers, parts, progress)
+    how = (mkd.patch_size, side)
+    data = _Source(
+        lambda: colmap_blocks(observations, images, *how),
+        lambda: point_shards(observations, Path(images).absolute(), *how, SHARD),
+        sum(len(points) for _, points in observations.values()),
+        steps=len(observations),
+    )
+    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
     return learned.with_source("a COLMAP model", images=len(observations), side=side)
 
 
 def learn_photos(
     photos: str | Path | Iterable[str | Path],
     mkd: MKD | None = None,
+    *,
     whitening: Whitening | None = None,
     progress: Progress | None = None,
     recipe: Recipe | None = None,
@@ -297,7 +342,7 @@ def learn_photos(
     progress
         Told of every photograph.
     recipe
-        How patches are made; default: :class:`~mkdesc.learn.photos.Recipe` with the patch size
+        How patches are made; default: :class:`~mkdesc.learn.Recipe` with the patch size
         of ``mkd``.
     seed
         The same seed gives the same model.
@@ -316,14 +361,13 @@ def learn_photos(
             fresh.frames[block.index] = block.frames
             yield TrainingBlock(block.patches, block.labels)
 
-    if _alone(trained, workers):
-        counted = _counted(blocks(), len(files), progress, by_block=True)
-        learned = learn_model(counted, mkd, whitening, None, trained, progress, fresh)
-    else:
-        each = recipe.keypoints_per_photo * len(recipe.views)
+    def shards() -> list[Shard]:
         some = _batched(enumerate(file.absolute() for file in files), max(1, SHARD // each))
-        shards = [PhotoShard(tuple(part), recipe, seed) for part in some]
-        learned = learn_shards(shards, mkd, whitening, each * len(files), workers, parts, progress)
+        return [PhotoShard(tuple(part), recipe, seed) for part in some]
+
+    each = recipe.keypoints_per_photo * len(recipe.views)
+    data = _Source(blocks, shards, each * len(files), steps=len(files), fresh=fresh)
+    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
     return learned.with_source(
         "plain photographs",
         photographs=len(files),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.progress import Progress, nobody
 from mkdesc.heads.head import Head
@@ -262,26 +262,14 @@ class TrainedHead(Estimator):
 
     def check(self) -> None:
         """Refuse bad parameters."""
-        choices = {"kind": KINDS, "loss": LOSS_NAMES}
-        for name, known in choices.items():
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
-        for name in ("hidden", "rank", "steps", "batch"):
-            value = getattr(self, name)
-            if value is None and name != "hidden":
-                continue
-            least = 2 if name == "batch" else 1
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not whole or value < least:
-                raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
-        if self.minutes is not None and not (
-            isinstance(self.minutes, Real) and 0 < self.minutes < np.inf
-        ):
-            raise ValueError(f"minutes: expected a number > 0 or None, got {self.minutes!r}")
-        whole = isinstance(self.seed, Integral) and not isinstance(self.seed, bool)
-        if not whole or self.seed < 0:
-            raise ValueError(f"seed: expected an integer >= 0, got {self.seed!r}")
+        check_choice("kind", self.kind, KINDS)
+        check_choice("loss", self.loss, LOSS_NAMES)
+        check_integer("hidden", self.hidden)
+        check_integer("rank", self.rank, optional=True)
+        check_integer("steps", self.steps, optional=True)
+        check_integer("batch", self.batch, 2, optional=True)
+        check_number("minutes", self.minutes, above=0, optional=True)
+        check_integer("seed", self.seed, 0)
         if not isinstance(self.device, str):
             raise ValueError(f"device: expected text, got {self.device!r}")
         if self.whitening is not None and not isinstance(self.whitening, Whitening):

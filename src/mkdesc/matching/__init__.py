@@ -3,3 +3,35 @@ on.
 
 May use: _support, measures, images.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.matching.distinct import match_distinct
+    from mkdesc.matching.guided import match_guided
+    from mkdesc.matching.nearest import Matches, match_descriptors
+    from mkdesc.matching.verification import Verified, verify_matches
+
+__all__ = [
+    "Matches",
+    "Verified",
+    "match_descriptors",
+    "match_distinct",
+    "match_guided",
+    "verify_matches",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "distinct": "match_distinct",
+            "guided": "match_guided",
+            "nearest": "Matches match_descriptors",
+            "verification": "Verified verify_matches",
+        },
+    )

@@ -95,6 +95,10 @@ class FrameMatches(NamedTuple):
         """Some of them."""
         return FrameMatches(self.a[which], self.b[which], self.distances[which], self.pairs[which])
 
+    def mirrored(self) -> FrameMatches:
+        """These, with frames of the second photograph as a mirror image of it has them."""
+        return self._replace(b=self.b * [1.0, -1.0, 1.0])
+
     def followed_by(self, more: FrameMatches) -> FrameMatches:
         """These, then more."""
         join = np.concatenate

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import is_number
+from mkdesc._support.arrays import is_number, unmasked
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
@@ -116,7 +116,7 @@ def match_descriptors(
 
 def check_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Two sets of descriptors as arrays (N, D) and (M, D) that can be compared."""
-    here, there = np.asarray(a), np.asarray(b)
+    here, there = unmasked(a, "a"), unmasked(b, "b")
     for name, array in (("a", here), ("b", there)):
         as_descriptors(array, name=name)
         if not array.shape[1]:

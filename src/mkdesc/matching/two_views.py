@@ -20,6 +20,7 @@ from mkdesc.matching.coherence import Coherence, Size, coherence, in_front
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
+from mkdesc.matching.mirrored import mirrored_homography, mirrors
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.verification import (
     Verified,
@@ -194,6 +195,10 @@ def judge(
     agree = f"{found.inliers.sum()} matches agree on one geometry"
     if _false_alarms(matches, found, options) >= believed:
         return Verdict(UNVERIFIED, f"{agree}, no more than by chance")
+    if found.geometry != "homography" and _is_mirrored(matches, found, options):
+        return Verdict(
+            UNVERIFIED, f"{agree}, but one photograph is the other one mirrored: not this geometry"
+        )
     moving = _moving(matches, found, options)
     count = moving.coherent
     if count < FEWEST and moving.repeated >= REPEATED:
@@ -217,14 +222,21 @@ def judge(
 
 def _moving(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> Coherence:
     """How the matches that agree move together; those behind a camera do not agree."""
-    agree = found.inliers
+    agree = matches.take(found.inliers)
     if found.matrix is not None:
         matrix, kind = _of_pixels(found, options)
+        here, there = agree.positions
         if kind == "fundamental":
-            agree = agree.copy()
-            here, there = matches.positions
-            agree[agree] = in_front(matrix, here[agree], there[agree])
-    return coherence(matches.take(agree), options.sizes)
+            agree = agree.take(in_front(matrix, here, there))
+        elif mirrors(matrix, here):
+            agree = agree.mirrored()
+    return coherence(agree, options.sizes)
+
+
+def _is_mirrored(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> bool:
+    """Whether a homography that mirrors explains matches of an epipolar geometry."""
+    here, there = matches.take(found.inliers).positions
+    return mirrored_homography(here, there, options.threshold) is not None
 
 
 def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> float:

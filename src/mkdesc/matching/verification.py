@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.arrays import is_number
 from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms, strip_share
+from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.positions import as_positions
 
 __all__ = [
@@ -96,7 +97,8 @@ def verify_matches(
         that does not move. ``"essential"``: the same, with cameras that are known; gives the
         pose of the second relative to the first. ``"auto"``: a homography, unless more matches
         than chance explains are off it and agree on an epipolar geometry: then an essential
-        matrix if there are cameras, otherwise a fundamental one.
+        matrix if there are cameras, otherwise a fundamental one. Of a mirrored photograph it is
+        the homography that mirrors.
     threshold
         How far, in pixels, an inlier may be off.
     confidence, max_iterations
@@ -152,6 +154,8 @@ def choose_geometry(
 ) -> Verified:
     """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth.
 
+    Where one photograph is mirrored, that is the plane of :mod:`mkdesc.matching.mirrored`.
+
     Parameters
     ----------
     flat
@@ -169,6 +173,9 @@ def choose_geometry(
     deep = find("fundamental")
     if deep.matrix is None or not _has_depth(flat, deep, here, there, threshold):
         return flat
+    mirror = mirrored_homography(here[deep.inliers], there[deep.inliers], threshold)
+    if mirror is not None:
+        return Verified(mirror, transfer_errors(mirror, here, there) < threshold, "homography")
     if posed:
         pose = find("essential")
         if pose.inliers.sum() >= POSED * deep.inliers.sum():

@@ -7,6 +7,8 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.arrays import unmasked
+
 __all__ = ["as_descriptors"]
 
 #: Rows that are checked at a time.
@@ -67,7 +69,7 @@ def as_descriptors(
     >>> as_descriptors(np.ones((3, 8)), dims=8, keep_float=True).dtype
     dtype('float64')
     """
-    array = np.asarray(descriptors)
+    array = unmasked(descriptors, name)
     wanted = (count, dims)
     if array.ndim != 2 or any(
         n is not None and n != m for n, m in zip(wanted, array.shape, strict=True)

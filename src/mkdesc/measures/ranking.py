@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice, check_number
+
 __all__ = [
     "Curve",
     "Precision",
@@ -91,8 +93,7 @@ def fpr_at_recall(scores: ArrayLike, labels: ArrayLike, recall: float = 0.95) ->
     >>> fpr_at_recall([0.9, 0.8, 0.7, 0.1], [True, False, True, False])
     0.5
     """
-    if not 0 < recall <= 1:
-        raise ValueError(f"recall: expected a number in (0, 1], got {recall}")
+    check_number("recall", recall, above=0, most=1)
     positive, negative = _both(scores, labels)
     # The highest score that enough positives reach is one of the positives' own.
     found = np.arange(len(positive), 0, -1) / len(positive)
@@ -132,8 +133,7 @@ def hit_precisions(
     kind
         As in :func:`average_precision`, where the definition is.
     """
-    if kind not in _PRECISIONS:
-        raise ValueError(f"kind: expected one of {', '.join(_PRECISIONS)}, got {kind!r}")
+    check_choice("kind", kind, _PRECISIONS)
     if kind == "trec":
         found = before + together
         return np.asarray(found / (found + above + tied), np.float64)

@@ -5,17 +5,36 @@ May use: _support, kernels, heads, descriptor.
 
 from __future__ import annotations
 
-from mkdesc.models.card import Card
-from mkdesc.models.files import bundled_models, load_model, read_card, save_model
-from mkdesc.models.opening import ModelChoice, open_model, parse_model
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.models.card import Card
+    from mkdesc.models.describing import describe
+    from mkdesc.models.files import bundled_models, load_model, read_card, save_model
+    from mkdesc.models.opening import ModelChoice, model_file, open_model, parse_model
 
 __all__ = [
     "Card",
     "ModelChoice",
     "bundled_models",
+    "describe",
     "load_model",
+    "model_file",
     "open_model",
     "parse_model",
     "read_card",
     "save_model",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "card": "Card",
+            "describing": "describe",
+            "files": "bundled_models load_model read_card save_model",
+            "opening": "ModelChoice model_file open_model parse_model",
+        },
+    )

@@ -15,7 +15,7 @@ from mkdesc.kernels.patches import SMALLEST
 
 __all__ = ["CONVENTIONS", "LARGEST", "SCHEMA", "Card", "read_json"]
 
-#: Number of the format that is written; the one before it is read too (:mod:`.schema1`).
+#: Number of the format.
 SCHEMA = 2
 
 #: Largest patch side that a file is believed.
@@ -120,7 +120,7 @@ class Card:
         """A card of what its JSON text has, checked to be understood by this version."""
         if values.get("schema") != SCHEMA:
             raise ValueError(
-                f"its schema is {values.get('schema')!r}; this version reads 1 and {SCHEMA}"
+                f"its schema is {values.get('schema')!r}; this version reads {SCHEMA}"
             )
         if set(values) != {one.name for one in fields(cls)}:
             raise ValueError(f"its card has the fields {', '.join(sorted(values))}")

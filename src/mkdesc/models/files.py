@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Affine, Head
@@ -20,9 +25,18 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models.card import Card, read_json
 from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
-from mkdesc.models.schema1 import card_of
 
-__all__ = ["bundled_models", "load_model", "read_card", "read_tensors", "save_model"]
+__all__ = [
+    "OWN_MODEL",
+    "bundled_models",
+    "load_model",
+    "read_card",
+    "read_tensors",
+    "save_model",
+]
+
+#: What model files of this package have in them.
+OWN_MODEL = rb"(?s)\A.{8}\{.*\"mkdesc\""
 
 _SUFFIX = ".safetensors"
 
@@ -36,26 +50,34 @@ def bundled_models() -> list[str]:
     >>> "default" in bundled_models()
     True
     """
-    folder = files("mkdesc.models")
-    names = (item.name for item in folder.iterdir())
-    return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+    return list(_bundled_names())
+
+
+@cache
+def _bundled_names() -> tuple[str, ...]:
+    names = (item.name for item in files("mkdesc.models").iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 def save_model(
     mkd: MKD,
     path: str | os.PathLike[str],
     learned_from: dict[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Card:
     """Write a descriptor and its head to a safetensors file.
 
     Parameters
     ----------
     mkd
-        A descriptor with a head, or with a fitted :class:`~mkdesc.heads.whitening.Whitening`.
+        A descriptor with a head, or with a fitted :class:`~mkdesc.Whitening`.
     path
         Where to; should end in ``.safetensors``.
     learned_from
         Anything worth remembering of the learning, as plain values.
+    overwrite
+        Whether to replace a file that is no model of this package.
 
     Returns
     -------
@@ -64,9 +86,11 @@ def save_model(
     """
     from safetensors.numpy import save
 
+    check_target(path, own=OWN_MODEL, overwrite=overwrite)
     head = mkd.effective_head()
     if head is None:
         raise ValueError(f"mkd: expected one with a head or a fitted Whitening, got {mkd!r}")
+    _check_unit(mkd, head)
     operations, tensors = operations_of(head)
     params = {} if mkd.whitening is None else mkd.whitening.get_params()
     card = Card(
@@ -85,6 +109,20 @@ def save_model(
         # Not by save_file, which leaves a temporary file of its own if it is killed.
         partial.write_bytes(save(tensors, {"mkdesc": card.to_json()}))
     return card
+
+
+def _check_unit(mkd: MKD, head: Head) -> None:
+    """Refuse a head that does not make unit vectors, such as one learned from a few patches."""
+    kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
+    patches = np.random.default_rng(0).integers(0, 256, (4, size, size), np.uint8)
+    raw = MKD(kernels, size, backend="numpy").transform(patches)
+    lengths = np.linalg.norm(head.apply(raw), axis=1)
+    if not np.allclose(lengths, 1, atol=1e-3):
+        worst = lengths[np.argmax(np.where(np.isfinite(lengths), np.abs(lengths - 1), np.inf))]
+        raise ValueError(
+            f"mkd: its head makes descriptors of length {worst:.3g}, expected 1; was it learned "
+            "from too few patches?"
+        )
 
 
 def load_model(
@@ -110,6 +148,10 @@ def load_model(
     >>> mkd.patch_size, mkd.transform(np.zeros((2, 64, 64), np.uint8)).shape
     (64, (2, 128))
     """
+    if set is None and method is None and model in _bundled_names():
+        mkd = copy.copy(_bundled(os.fspath(model))[1])  # a caller may change its parameters
+        mkd.whitening = copy.copy(mkd.whitening)
+        return mkd
     path, tensors, metadata = _read(model)
     with _naming(path):
         if "mkdesc" in metadata:
@@ -125,6 +167,8 @@ def read_card(model: str | os.PathLike[str]) -> Card:
     >>> read_card("default").dims
     128
     """
+    if model in _bundled_names():
+        return copy.deepcopy(_bundled(os.fspath(model))[0])
     path, tensors, metadata = _read(model)
     if "mkdesc" not in metadata:
         raise ValueError(f"{path}: not a model of mkdesc (it has no card)")
@@ -151,27 +195,32 @@ def _naming(path: str) -> Iterator[None]:
         raise ValueError(f"{path}: {shorten(str(error), _LONGEST_MESSAGE)}") from None
 
 
+@cache
+def _bundled(name: str) -> tuple[Card, MKD]:
+    """A bundled model, read and checked once; its numbers are read-only."""
+    _, tensors, metadata = _read(name)
+    return _checked(tensors, metadata["mkdesc"])
+
+
 def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
     if not isinstance(model, (str, os.PathLike)):
         raise ValueError(f"model: expected a name or a path, got {model!r}")
     name = os.fspath(model)
-    if name in bundled_models():
+    if name in _bundled_names():
         with as_file(files("mkdesc.models") / f"{name}{_SUFFIX}") as path:
             return name, *read_tensors(path)
     if not Path(name).is_file():
         raise FileNotFoundError(
-            f"no model {name!r}: neither a file nor one of {', '.join(bundled_models())}"
+            f"no model {name!r}: neither a file nor one of {', '.join(_bundled_names())}"
         )
     return name, *read_tensors(name)
 
 
 def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
     """A card and the descriptor that it and the tensors make."""
-    values = read_json(text)
-    old = values.get("schema") == 1
-    card = card_of(values, tensors) if old else Card.from_values(values)
+    card = Card.from_values(read_json(text))
     head = head_of(card.head, tensors)
-    if not old and card.fingerprint(tensors) != card.sha256:
+    if card.fingerprint(tensors) != card.sha256:
         raise ValueError("card and tensors do not belong together (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")

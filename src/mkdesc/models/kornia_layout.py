@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_choice, check_integer
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import METHODS, Whitening, linear_head, pca_scale
 from mkdesc.models.operations import Tensors
@@ -23,12 +24,9 @@ def from_kornia(tensors: Tensors, subset: str | None, method: str | None, dims: 
     sets = sorted({name.split(".")[0] for name in tensors if name.count(".") == 2})
     if not sets:
         raise ValueError("neither a model of mkdesc nor one in the layout of kornia/mkd")
-    if subset not in sets:
-        raise ValueError(f"set: expected one of {', '.join(sets)}, got {subset!r}")
-    if method not in ("pca", "pcawt", "pcaws", "lw"):
-        raise ValueError(f"method: expected pca, pcawt, pcaws or lw, got {method!r}")
-    if not isinstance(dims, int) or dims < 1:
-        raise ValueError(f"dims: expected an integer >= 1, got {dims!r}")
+    check_choice("set", subset, sets)
+    method = check_choice("method", method, ("pca", "pcawt", "pcaws", "lw"))
+    check_integer("dims", dims)
     prefix = f"{subset}.{'lw' if METHODS[method] else 'pca'}"
     names = [f"{prefix}.{part}" for part in ("mean", "eigvecs", "eigvals")]
     missing = [name for name in names if name not in tensors]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mkdesc.descriptor import MKD
 from mkdesc.models.files import bundled_models, load_model
 
-__all__ = ["ModelChoice", "open_model", "parse_model"]
+__all__ = ["ModelChoice", "model_file", "open_model", "parse_model"]
 
 
 class ModelChoice(NamedTuple):
@@ -38,6 +38,19 @@ def parse_model(text: str | os.PathLike[str]) -> ModelChoice:
     if whole.exists or len(choice) != 2:
         return whole
     return ModelChoice(file, *choice)
+
+
+def model_file(text: str | os.PathLike[str] | None) -> Path | None:
+    """The file that a model is read from; None for a bundled one, and for None.
+
+    >>> model_file("default") is None
+    True
+    >>> model_file("mine.safetensors:liberty:lw").name
+    'mine.safetensors'
+    """
+    if text is None or (choice := parse_model(text)).model in bundled_models():
+        return None
+    return Path(choice.model)
 
 
 def open_model(text: str | os.PathLike[str]) -> MKD:

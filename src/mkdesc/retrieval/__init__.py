@@ -3,3 +3,43 @@ images worth matching (needs OpenCV, any build of it).
 
 May use: _support, images, matching, features.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mkdesc._support.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+    from mkdesc.retrieval.agreement import Agreement
+    from mkdesc.retrieval.groups import find_groups
+    from mkdesc.retrieval.index import Found, Index
+    from mkdesc.retrieval.pairs import all_pairs, read_pairs, sequential_pairs, write_pairs
+    from mkdesc.retrieval.similar import similar_pairs
+    from mkdesc.retrieval.updating import Updated
+
+__all__ = [
+    "Agreement",
+    "Found",
+    "Index",
+    "Updated",
+    "all_pairs",
+    "find_groups",
+    "read_pairs",
+    "sequential_pairs",
+    "similar_pairs",
+    "write_pairs",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "agreement": "Agreement",
+            "groups": "find_groups",
+            "index": "Found Index",
+            "pairs": "all_pairs read_pairs sequential_pairs write_pairs",
+            "similar": "similar_pairs",
+            "updating": "Updated",
+        },
+    )

@@ -33,7 +33,7 @@ def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.
     Parameters
     ----------
     folder
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images in it.
     seed

@@ -8,7 +8,7 @@ from mkdesc._support.work import in_order
 from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.pairs import Pair
-from mkdesc.retrieval.similar import connected, similar_pairs
+from mkdesc.retrieval.similar import groups_of, similar_pairs
 
 __all__ = ["find_groups", "verified_pairs"]
 
@@ -31,7 +31,7 @@ def find_groups(
         Of the photographs.
     k
         With how many others each is matched on average, as for
-        :func:`mkdesc.retrieval.similar.similar_pairs`.
+        :func:`mkdesc.retrieval.similar_pairs`.
     progress
         Told of every image and every pair.
 
@@ -40,11 +40,7 @@ def find_groups(
     list of list of str
         Each image is in one group; of images that show what no other does, it is the only one.
     """
-    agreeing = verified_pairs(index, k, progress, LEAST)
-    groups: dict[int, list[str]] = {}
-    for name, number in connected(sorted(index.names), agreeing).items():
-        groups.setdefault(number, []).append(name)
-    return sorted(groups.values(), key=lambda names: (-len(names), names))
+    return groups_of(index.names, verified_pairs(index, k, progress, LEAST))
 
 
 def verified_pairs(

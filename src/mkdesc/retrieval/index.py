@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
+from mkdesc.features.features import Features
 from mkdesc.features.folder import ImageFeatures, Settings, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
-from mkdesc.retrieval.pairs import check_count
 from mkdesc.retrieval.signature import make_signature
 from mkdesc.retrieval.updating import Updated, update_index
 
@@ -58,6 +60,17 @@ class Index:
     path
         Folder of the index, as :meth:`update` wrote it.
 
+    Attributes
+    ----------
+    path
+        The same.
+    settings
+        How its images were described.
+    signatures
+        One for each image.
+    sources
+        Photographs and folders that it was made of.
+
     Examples
     --------
     >>> import tempfile, cv2
@@ -78,7 +91,7 @@ class Index:
         manifest = read_manifest(self.path)
         self.settings = manifest.checked_settings(self.path)
         self.signatures = manifest.load_signatures(self.path)
-        self._sources = [Path(source) for source in manifest.sources]
+        self.sources = [Path(source) for source in manifest.sources]
 
     @staticmethod
     def update(
@@ -110,6 +123,11 @@ class Index:
         sources = [images] if isinstance(images, (str, Path)) else images
         return update_index(sources, Path(path), settings, progress, max_pixels, workers)
 
+    @cached_property
+    def _describer(self) -> Features:
+        """What describes queries, made once."""
+        return self.settings.make()
+
     @property
     def names(self) -> list[str]:
         """The images."""
@@ -124,7 +142,7 @@ class Index:
 
     def image_path(self, name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         """The file of an image: in ``folder``, or where it was when it was indexed."""
-        places = self._sources if folder is None else [Path(folder)]
+        places = self.sources if folder is None else [Path(folder)]
         for place in places:
             file = place / name if place.is_dir() else place
             if file.is_file() and (place.is_dir() or file.name == name):
@@ -155,13 +173,13 @@ class Index:
         max_pixels
             Larger files are refused.
         """
-        check_count("k", k)
+        check_integer("k", k)
         if isinstance(query, (str, os.PathLike)):
-            image: Any = read_gray(Path(query), max_pixels, as_stored=True)
+            image: Any = read_gray(Path(query), max_pixels, as_stored=self.settings.as_stored)
         else:
             image = np.asarray(query)
         mask = None if box is None else _mask(image.shape, box)
-        own = describe_image(self.settings.make(), image, mask)
+        own = describe_image(self._describer, image, mask)
         if not len(own.keypoints):
             part = "" if box is None else " in this part"
             raise ValueError(f"query: expected an image with keypoints, got none{part}")
@@ -169,7 +187,7 @@ class Index:
 
     def find_features(self, query: ImageFeatures, k: int = 10, verify: int = 0) -> list[Found]:
         """The same for features made with the settings of the index."""
-        check_count("k", k)
+        check_integer("k", k)
         signature = make_signature(query.descriptors, self.signatures.words)
         found = [Found(*one) for one in self.signatures.nearest(signature, max(k, verify))]
         checked = [

@@ -57,7 +57,7 @@ class Manifest:
     settings
         How its images are described, as they were asked for.
     made_of
-        What these came to: :meth:`mkdesc.features.folder.Settings.to_json`.
+        What these came to: :meth:`mkdesc.features.Settings.to_json`.
     sources
         Where the images are: files and folders.
     words

@@ -6,18 +6,18 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
+from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_path, read_text
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
+from mkdesc.images.listing import SUFFIXES
 
 __all__ = [
     "AT_HAND",
     "Pair",
     "all_pairs",
-    "check_count",
+    "check_output",
     "near_pairs",
     "ordered",
     "read_pairs",
@@ -30,6 +30,9 @@ Pair = tuple[str, str]
 
 #: Images whose descriptors are at hand at a time: pairs come in an order that needs no more.
 AT_HAND = 64
+#: The first line of a list of pairs.
+_NAME = rf"[^\s\0]+({'|'.join(map(re.escape, SUFFIXES))})"
+OWN_PAIRS = rf"(?i)\A{_NAME} {_NAME}\r?\n".encode()
 
 
 def all_pairs(names: Collection[str]) -> Iterator[Pair]:
@@ -86,7 +89,7 @@ def sequential_pairs(names: Collection[str], overlap: int = 10) -> list[Pair]:
     >>> sequential_pairs(["10.png", "8.png", "9.png"], overlap=1)
     [('10.png', '8.png'), ('10.png', '9.png'), ('8.png', '9.png')]
     """
-    check_count("overlap", overlap)
+    check_integer("overlap", overlap)
     videos: dict[str, list[str]] = {}
     for name in names:
         videos.setdefault(name.rpartition("/")[0], []).append(name)
@@ -107,19 +110,35 @@ def _counting(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def check_count(name: str, number: Any) -> None:
-    """Refuse an argument of this name that is no integer >= 1."""
-    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    if not whole or number < 1:
-        raise ValueError(f"{name}: expected an integer >= 1, got {number!r}")
-
-
 def ordered(a: str, b: str) -> Pair:
     """Two images as a pair, the smaller name first."""
     return (a, b) if a < b else (b, a)
 
 
-def write_pairs(path: str | Path, pairs: Iterable[Pair]) -> None:
+def check_output(
+    path: str | Path,
+    names: Iterable[str],
+    reads: Iterable[str | Path | None] = (),
+    overwrite: bool = False,
+) -> None:
+    """Refuse a list of pairs that cannot or must not be written, before the pairs are chosen.
+
+    Parameters
+    ----------
+    path
+        Of the text file.
+    names
+        Of the images: without spaces, as neither COLMAP nor hloc reads others.
+    reads, overwrite
+        As for :func:`mkdesc._support.targets.check_target`.
+    """
+    for name in names:
+        if name.split() != [name]:
+            raise ValueError(f"{name!r}: expected a name without spaces for a list of pairs")
+    check_target(path, reads, OWN_PAIRS, overwrite)
+
+
+def write_pairs(path: str | Path, pairs: Iterable[Pair], *, overwrite: bool = False) -> None:
     """Write pairs as hloc and COLMAP (``matches_importer --match_type pairs``) read them.
 
     Parameters
@@ -128,13 +147,12 @@ def write_pairs(path: str | Path, pairs: Iterable[Pair]) -> None:
         Of the text file: two names a line.
     pairs
         Names without spaces: neither program reads others.
+    overwrite
+        Whether to replace a file that is no list of pairs.
     """
-    lines = []
-    for pair in pairs:
-        for name in pair:
-            if name.split() != [name]:
-                raise ValueError(f"{name!r}: expected a name without spaces for a list of pairs")
-        lines.append(f"{pair[0]} {pair[1]}\n")
+    listed = list(pairs)
+    check_output(path, {name for pair in listed for name in pair}, overwrite=overwrite)
+    lines = [f"{a} {b}\n" for a, b in listed]
     with atomic_path(path) as partial:
         partial.write_text("".join(lines), encoding="utf-8")
 

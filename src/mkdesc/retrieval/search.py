@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.work import in_order
-from mkdesc.retrieval.pairs import check_count
 from mkdesc.retrieval.shards import Shard
 from mkdesc.retrieval.signature import Signature
 
@@ -58,7 +58,7 @@ class Signatures:
 
     def nearest(self, query: Signature, k: int) -> list[Neighbour]:
         """The ``k`` most similar images, the most similar first; of equal ones the first."""
-        check_count("k", k)
+        check_integer("k", k)
         scores = self.similarities(query)
         return [Neighbour(self._name(i), float(scores[i])) for i in best_of(scores, k).tolist()]
 

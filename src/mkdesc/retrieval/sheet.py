@@ -28,6 +28,8 @@ def contact_sheet(
     files: Mapping[str, Path],
     box: Box | None = None,
     max_pixels: int = MAX_PIXELS,
+    *,
+    as_stored: bool = False,
 ) -> NDArray[np.uint8]:
     """A picture (H, W, 3), blue first: each image found beside the query, the best first.
 
@@ -45,12 +47,14 @@ def contact_sheet(
         The part of the query that was looked for; it is framed.
     max_pixels
         Larger files are refused.
+    as_stored
+        Whether images were described as files store them, not turned as their EXIF data say.
     """
-    own = read_gray(query, max_pixels, as_stored=True)
+    own = read_gray(query, max_pixels, as_stored=as_stored)
     first = _framed(_small(own), box, _scale(own.shape))
     tiles = [_labelled(first, "query:", query.name)]
     for rank, one in enumerate(found, 1):
-        image = read_gray(files[one.name], max_pixels, as_stored=True)
+        image = read_gray(files[one.name], max_pixels, as_stored=as_stored)
         note = f"{rank}  {one.similarity:.3f}"
         if one.agreement is not None:
             note += f"  {one.inliers} matches"

@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.progress import Progress, nobody
 from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
-from mkdesc.retrieval.pairs import Pair, check_count, near_pairs, ordered
+from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
 from mkdesc.retrieval.shards import write_shards
 
-__all__ = ["connected", "neighbours_for", "retrieved_pairs", "similar_pairs"]
+__all__ = ["groups_of", "neighbours_for", "retrieved_pairs", "similar_pairs"]
 
 
 def neighbours_for(images: int) -> int:
@@ -53,7 +54,7 @@ def similar_pairs(
     tell = progress or nobody
     names = signatures.names
     wanted = neighbours_for(len(names)) if k is None else k
-    check_count("k", wanted)
+    check_integer("k", wanted)
     most = min(2 * wanted, len(names) - 1)
     others = np.empty((len(names), most), np.int64)
     scores = np.empty((len(names), most), np.float32)
@@ -85,8 +86,7 @@ def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
     names = signatures.names
     together = set(pairs)
     while True:
-        groups = connected(names, together)
-        of = np.array([groups[name] for name in names])
+        of = _group_numbers(names, together)
         if of.max(initial=0) == 0:
             return together
         links: dict[int, tuple[float, Pair]] = {}
@@ -99,26 +99,31 @@ def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
         together |= {pair for _, pair in links.values()}
 
 
-def connected(names: Iterable[str], pairs: Iterable[Pair]) -> dict[str, int]:
-    """The group of each image: those that pairs lead to from one to the other.
+def groups_of(names: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:
+    """Images in groups: pairs lead from one of a group to every other. The largest come first.
 
     Examples
     --------
-    >>> connected("abcd", [("a", "c"), ("d", "c")])
-    {'a': 0, 'b': 1, 'c': 0, 'd': 0}
+    >>> groups_of("abcd", [("a", "c"), ("d", "c")])
+    [['a', 'c', 'd'], ['b']]
     """
-    above = {name: name for name in names}
+    ordered_names = sorted(names)
+    groups: dict[int, list[str]] = {}
+    for name, number in zip(ordered_names, _group_numbers(ordered_names, pairs), strict=True):
+        groups.setdefault(int(number), []).append(name)
+    return sorted(groups.values(), key=lambda group: (-len(group), group))
 
-    def top(name: str) -> str:
-        while above[name] != name:
-            above[name] = above[above[name]]
-            name = above[name]
-        return name
 
-    for a, b in pairs:
-        above[top(b)] = top(a)
-    numbers: dict[str, int] = {}
-    return {name: numbers.setdefault(top(name), len(numbers)) for name in above}
+def _group_numbers(names: Sequence[str], pairs: Iterable[Pair]) -> NDArray[np.integer]:
+    """The number (N,) of the group of each image."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {name: number for number, name in enumerate(names)}
+    ends = np.array([[place[a], place[b]] for a, b in pairs], np.int64).reshape(-1, 2)
+    links = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(len(names), len(names)))
+    numbers: NDArray[np.integer] = connected_components(links, directed=False)[1]
+    return numbers
 
 
 def retrieved_pairs(
@@ -133,7 +138,7 @@ def retrieved_pairs(
     Parameters
     ----------
     features
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images in it.
     k, progress

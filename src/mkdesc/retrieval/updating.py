@@ -105,7 +105,9 @@ def _updated(
     gone = [name for name in stored if name not in images]
     if features.is_dir():
         remove_features(features, gone)
-    extracted = extract_features(new, features, how, tell, max_pixels, workers)
+    extracted = extract_features(
+        new, features, settings=how, progress=tell, max_pixels=max_pixels, workers=workers
+    )
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])
     if not alive:

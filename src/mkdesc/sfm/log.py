@@ -27,7 +27,7 @@ def colmap_log(folder: Path) -> Iterator[None]:
     logging = pycolmap_module().logging
     before = {name: getattr(logging, name) for name in _SWITCHES}
     # Its files have a time and a number in their names; at last they become one.
-    prefix = f"{LOG}."
+    prefix = f".{LOG}."
     for name, value in _SWITCHES.items():
         setattr(logging, name, value)
     levels = [logging.Level.INFO, logging.Level.WARNING, logging.Level.ERROR]

@@ -37,7 +37,7 @@ def match_pairs(
     base
         COLMAP's database.
     features
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     pairs
         Names of images, in an order in which neighbours are near each other
         (:func:`mkdesc.retrieval.pairs.near_pairs`).

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from mkdesc._support.files import atomic_path, only_here, saying_what_failed
 from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import content_part
 from mkdesc.datasets.colmap import pycolmap_module
@@ -110,6 +111,7 @@ class Matched(NamedTuple):
 def reconstruct(
     images: str | Path,
     output: str | Path,
+    *,
     how: Mapping | None = None,
     pairs: str | Path = "auto",
     progress: Progress | None = None,
@@ -200,12 +202,20 @@ def _prepared(
     if str(pairs) not in PAIRS and not Path(pairs).is_file():
         raise ValueError(f"pairs: expected {', '.join(PAIRS)} or a text file, got {str(pairs)!r}")
     listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
+    _check_pages(target)
     settings = how.to_json()
     base = target / DATABASE
     stored = database.stored_images(base, settings)
     if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
         raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
-    extracted = extract_features(found, target / FEATURES, how.settings, tell, max_pixels, workers)
+    extracted = extract_features(
+        found,
+        target / FEATURES,
+        settings=how.settings,
+        progress=tell,
+        max_pixels=max_pixels,
+        workers=workers,
+    )
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
         reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
@@ -219,8 +229,8 @@ def _prepared(
     contents = {name: content_of(target / FEATURES, name) for name in usable}
     before = {name: content_part(str(source)) for name, source in stored.items()}
     if not before.items() <= contents.items():  # matches of photographs that are others now
-        for file in target.glob(f"{DATABASE}*"):  # journals too
-            file.unlink()
+        for journal in ("", "-journal", "-wal", "-shm"):
+            (target / f"{DATABASE}{journal}").unlink(missing_ok=True)
         stored = {}
     new = contents.keys() - stored.keys()
     if new:
@@ -236,6 +246,12 @@ def _prepared(
         "images": _digest(contents.items()),
     }
     return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def _check_pages(target: Path) -> None:
+    """Refuse a folder that has other files of our names, besides those that are read first."""
+    check_target(target / PAGE, own=rb"<title>Reconstruction</title>")
+    check_target(target / LOG, own=rb"\ALog file created at")
 
 
 def _check_seed(seed: int | None) -> None:
@@ -305,9 +321,11 @@ def _map_database(
     if not existing.is_file():
         what = "expected a file" if existing.exists() else "does not exist"
         raise FileNotFoundError(f"{existing}: {what}")
-    if not (base.exists() and base.samefile(existing)):
-        with atomic_path(base) as partial:
-            shutil.copyfile(existing, partial)
+    if is_same(base, existing):
+        raise ValueError(f"{existing}: is in the folder to write, {target}; choose another one")
+    _check_pages(target)
+    with atomic_path(base) as partial:
+        shutil.copyfile(existing, partial)
     with colmap_log(target):
         try:
             with pycolmap.Database.open(base) as file:

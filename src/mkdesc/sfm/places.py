@@ -15,7 +15,7 @@ from pathlib import Path
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.matching.chance import SAMPLES, false_alarms, strip_share
 from mkdesc.retrieval.pairs import Pair
-from mkdesc.retrieval.similar import connected
+from mkdesc.retrieval.similar import groups_of
 from mkdesc.sfm.believing import WITHIN
 
 __all__ = ["certain_pairs", "places_among", "share_cameras", "verified_counts"]
@@ -84,11 +84,8 @@ def places_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str
     [['a', 'b', 'd', 'e']]
     """
     known = set(names)
-    groups: dict[int, list[str]] = {}
     inner = [pair for pair in pairs if known.issuperset(pair)]
-    for name, number in connected(sorted(known), inner).items():
-        groups.setdefault(number, []).append(name)
-    return sorted((g for g in groups.values() if len(g) > 1), key=lambda g: (-len(g), g))
+    return [group for group in groups_of(known, inner) if len(group) > 1]
 
 
 def share_cameras(base: Path) -> None:

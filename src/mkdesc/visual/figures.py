@@ -14,10 +14,18 @@ from mkdesc._support.progress import Progress
 from mkdesc.descriptor import MKD
 from mkdesc.kernels.parametrization import CARTESIAN, POLAR, as_parametrization
 from mkdesc.kernels.vonmises import VonMises
+from mkdesc.models import model_file
 from mkdesc.visual.colours import LINES
 from mkdesc.visual.extended import extended_figure
 from mkdesc.visual.patchmaps import patch_map
-from mkdesc.visual.plotting import FORMATS, add_scale, draw_map, new_figure, write_figure
+from mkdesc.visual.plotting import (
+    FORMATS,
+    add_scale,
+    check_output,
+    draw_map,
+    new_figure,
+    write_figure,
+)
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ _METHODS = {"pca": "PCA", "lw": "whitened (LW)"}
 #: Descriptors with whitenings, by the names of the bundled ones that they stand for.
 Whitenings = dict[str, MKD]
 #: Of a grid of maps, a row or a column: its label, and what its maps have in common, as
-#: :func:`~mkdesc.visual.patchmaps.patch_map` takes it.
+#: :func:`~mkdesc.patch_map` takes it.
 Line = tuple[str, dict[str, Any]]
 
 
@@ -203,6 +211,8 @@ def draw_figures(
     formats: Sequence[str] = ("png", "pdf"),
     whitenings: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
+    *,
+    overwrite: bool = False,
 ) -> list[Path]:
     """Draw all figures into a folder, which is made if it is not there.
 
@@ -216,6 +226,8 @@ def draw_figures(
         Instead of the bundled ones; see :func:`choose_whitenings`.
     progress
         Told of every file that was written, by its path.
+    overwrite
+        Whether to replace files that are no figures of this package.
 
     Returns
     -------
@@ -225,6 +237,7 @@ def draw_figures(
     unknown = [kind for kind in formats if kind not in FORMATS]
     if unknown or not formats:
         raise ValueError(f"formats: expected any of {', '.join(FORMATS)}, got {list(formats)}")
+    whitenings = list(whitenings)
     chosen = choose_whitenings(whitenings)
     target = Path(folder)
     if target.exists() and not target.is_dir():
@@ -238,11 +251,16 @@ def draw_figures(
     }
     new_figure(1, 1)  # without matplotlib, no folder is made
     target.mkdir(parents=True, exist_ok=True)
+    reads = [model_file(whitening) for whitening in whitenings]
+    for name in figures:
+        for kind in formats:
+            check_output(target / f"{name}.{kind}", reads, overwrite)
     written = []
     for name, make in figures.items():
         figure = make()
         for kind in formats:
-            written.append(write_figure(figure, target / f"{name}.{kind}", few_colours=True))
+            file = target / f"{name}.{kind}"
+            written.append(write_figure(figure, file, few_colours=True, overwrite=overwrite))
             if progress is not None:
                 progress(str(written[-1]), len(written), len(figures) * len(formats))
     return written

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from numbers import Integral
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
+from mkdesc.kernels.angles import AngleKernel
 from mkdesc.kernels.grid import PatchGrid, patch_grid
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import shape_features
 from mkdesc.kernels.pixelvalues import positions
 from mkdesc.kernels.products import Product
-from mkdesc.kernels.vonmises import VonMises
 from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
 
 __all__ = ["part_scales", "patch_map"]
@@ -68,7 +69,7 @@ def patch_map(
         Gradient angles: of p, one or (N,); of q, one or (W, W). They point from bright to dark,
         clockwise from the x axis.
     whitening
-        A :class:`~mkdesc.heads.whitening.Whitening`, a projection, an MKD with one, the name of a
+        A :class:`~mkdesc.Whitening`, a projection, an MKD with one, the name of a
         bundled model or whitening, or a model file (see
         :func:`~mkdesc.visual.whitenings.load_whitening`). Only its linear part is used: powers,
         roots and l2 act on the sum over the patch and cannot be seen pixel by pixel.
@@ -102,15 +103,7 @@ def patch_map(
         raise ValueError(
             f"parametrization: features of one's own ({whole.own[0].name!r}) have no patch maps"
         )
-    if (
-        isinstance(patch_size, bool)
-        or not isinstance(patch_size, Integral)
-        or not SMALLEST <= patch_size <= _LARGEST_MAP
-    ):
-        raise ValueError(
-            f"patch_size: expected an integer from {SMALLEST} to {_LARGEST_MAP}, "
-            f"got {patch_size!r}"
-        )
+    check_integer("patch_size", patch_size, SMALLEST, _LARGEST_MAP)
     size = int(patch_size)
     places = _numbers("pixel", pixel)
     single = places.ndim == 1
@@ -135,6 +128,7 @@ def patch_map(
         {name: value[start : start + _POSITIONS] for name, value in flat.items()}
         for start in range(0, size * size, _POSITIONS)
     ]
+    maps: Sequence[Any]
     if exact:
         if whitening is not None:
             raise ValueError("whitening: exact kernels have no feature maps to project")
@@ -201,7 +195,9 @@ def part_scales(parametrization: Parametrization, exact: bool = False) -> list[f
 
 def _self(part: Product) -> float:
     """The truncated response of a pixel to itself; the same for all pixels."""
-    return math.prod(float(k.approximate(0)) for _, k in part.kernels if isinstance(k, VonMises))
+    return math.prod(
+        float(k.approximate(0)) for _, k in part.kernels if isinstance(k, AngleKernel)
+    )
 
 
 def _projected(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.optional import needed
+from mkdesc._support.targets import check_target
+from mkdesc.images.writing import OWN_PICTURE, marked
 from mkdesc.visual.colours import MAP, MARK, MARK_EDGE, colour_map
 
 if TYPE_CHECKING:
@@ -30,11 +32,13 @@ __all__ = [
 ]
 
 #: Kinds of files that figures are written as, and what keeps the date out of each.
-FORMATS: dict[str, dict[str, None]] = {
+FORMATS: dict[str, dict[str, str | None]] = {
     "png": {},
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "Creator": "mkdesc"},
+    "svg": {"Date": None, "Creator": "mkdesc"},
 }
+#: What such files have in them.
+_OWN = {"png": OWN_PICTURE, "pdf": rb"/Creator \(mkdesc\)", "svg": rb"<dc:title>mkdesc</dc:title>"}
 
 #: Isocontours of a map, as in the paper.
 CONTOURS = 10
@@ -101,34 +105,53 @@ def _bare(axes: Any) -> None:
     axes.set_yticks([])
 
 
-def check_output(path: str | os.PathLike[str]) -> str:
-    """The format that the name of a file ends in, or an error, also if matplotlib is missing."""
+def check_output(
+    path: str | os.PathLike[str],
+    reads: Iterable[str | os.PathLike[str] | None] = (),
+    overwrite: bool = False,
+) -> str:
+    """The format that the name of a file ends in, or an error, also if matplotlib is missing.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    reads, overwrite
+        As for :func:`mkdesc._support.targets.check_target`.
+    """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise ValueError(f"output: expected a name ending in .{', .'.join(FORMATS)}, got {path}")
-    if not Path(path).parent.is_dir():
-        raise FileNotFoundError(f"the folder {Path(path).parent} does not exist")
+    check_target(path, reads, _OWN[kind], overwrite)
     new_figure(1, 1)
     return kind
 
 
-def write_figure(figure: Figure, path: str | os.PathLike[str], few_colours: bool = False) -> Path:
+def write_figure(
+    figure: Figure,
+    path: str | os.PathLike[str],
+    few_colours: bool = False,
+    *,
+    overwrite: bool = False,
+) -> Path:
     """Write a figure in the format that the name ends in: png, pdf or svg.
 
-    A PNG of ``few_colours`` gets a palette and is a third as large.
+    A PNG of ``few_colours`` gets a palette and is a third as large. A file that is no such figure
+    is replaced only if ``overwrite`` says so.
     """
     from matplotlib import rc_context
     from PIL import Image  # matplotlib needs it too
 
     target = Path(path)
-    kind = check_output(target)
+    kind = check_output(target, overwrite=overwrite)
     data = BytesIO()
     with rc_context(_STYLE):
         figure.savefig(data, format=kind, dpi=150, metadata=FORMATS[kind])
+    if kind == "png" and few_colours:
+        with Image.open(data) as image:
+            data = BytesIO()
+            image.convert("RGB").quantize(256).save(data, "png", optimize=True)
     with atomic_path(target) as partial:
-        if kind == "png" and few_colours:
-            with Image.open(data) as image:
-                image.convert("RGB").quantize(256).save(partial, "png", optimize=True)
-        else:
-            partial.write_bytes(data.getvalue())
+        written = data.getvalue()
+        partial.write_bytes(marked(written) if kind == "png" else written)
     return target

@@ -25,6 +25,7 @@ import json, sys
 import numpy as np, torch
 from mkdesc.compute.torch.fused import make_fused
 from mkdesc.evaluation.speed import textured_patches
+from mkdesc.models import bundled_models
 from mkdesc.torch import MKDescriptor
 
 found = {}
@@ -34,7 +35,7 @@ for name, size, kind in json.loads(sys.argv[1]):
     patches[2] = 9
     patches = torch.from_numpy(patches)
     patches = patches if kind == "uint8" else patches.float() / 300 + 7
-    raw = ":" in name or "*" in name
+    raw = name not in bundled_models()
     descriptor = MKDescriptor(parametrization=name, patch_size=size) if raw else MKDescriptor(name)
     fused = make_fused(descriptor.parametrization, size, torch.device("cpu"))
     with torch.inference_mode():
@@ -67,13 +68,15 @@ def test_kernels_agree_with_plain_operations():
             ("extended", 64, "uint8"),
             ("extended", 32, "float32"),
             ("photo", 24, "uint8"),
+            ("photo", 24, "float32"),
+            ("extended-fine", 24, "float32"),
             ("default-32", 32, "uint8"),
             ("default-32", 32, "float32"),
             ("standard: x(3,2)*y(8,1)*theta(8,2)*intensity(1)+x(3,1)*theta(8,1)", 96, "uint8"),
             ("rho(8,2)*relative_theta(8,2)", 40, "uint8"),
         ]
     )
-    assert len(found) == 7
+    assert len(found) == 9
     for case, (difference, cosine) in found.items():
         assert difference < 2e-3, case
         assert cosine > 0.9999, case

@@ -42,6 +42,21 @@ def test_gradients_are_finite_in_flat_and_nearly_flat_patches(rng, model, value)
     assert all(torch.isfinite(grad).all() and grad.abs().max() > 0 for grad in weights)
 
 
+@pytest.mark.parametrize("spec", ["phi(8,1)*relative_theta(8,1)", "x(1,1)*theta(8,1)+rho(2,1)"])
+def test_directions_of_hardly_any_gradient_are_not_followed(rng, spec):
+    """The less contrast, the more a direction changes with a pixel; down to where it is noise."""
+    descriptor, noise = make(spec, 8).double(), torch.from_numpy(rng.random((1, 8, 8)))
+
+    def steepest(contrast):
+        patches = (0.3 + contrast * noise).requires_grad_()
+        descriptor(patches)[:, :5].sum().backward()
+        return float(patches.grad.abs().max())
+
+    assert steepest(1) < steepest(1e-2) < steepest(1e-5)
+    assert steepest(1e-5) > 1000
+    assert steepest(1e-8) < 10
+
+
 def test_weights_are_frozen_until_asked(rng):
     descriptor = MKDescriptor("default-32")
     assert not descriptor(torch.from_numpy(rng.random((2, 32, 32))).float()).requires_grad

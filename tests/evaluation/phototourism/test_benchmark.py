@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from mkdesc.datasets.phototourism.layout import Subset
-from mkdesc.evaluation.phototourism.benchmark import run_phototourism, subset_fingerprint
+from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 
 
 def corner(patches):
@@ -15,7 +15,7 @@ def corner(patches):
 
 
 def test_the_plotted_curve_is_that_of_the_pairs(subsets_root):
-    bars, roc = run_phototourism(subsets_root, [corner], ["fox"]).plots
+    bars, roc = run_phototourism(subsets_root, [corner], subsets=["fox"]).plots
     curve = roc.panels["fox"]["corner"]
     subset = Subset(subsets_root / "fox")
     pairs = subset.pairs()
@@ -28,13 +28,18 @@ def test_the_plotted_curve_is_that_of_the_pairs(subsets_root):
 
 @pytest.mark.parametrize("changed", ["info.txt", "patches0000.bmp"])
 def test_other_patches_and_other_points_are_noticed(tmp_path, subsets_root, changed):
-    folder = tmp_path / "door"
-    shutil.copytree(subsets_root / "door", folder)
-    assert subset_fingerprint(Subset(folder)) == subset_fingerprint(Subset(subsets_root / "door"))
-    shutil.copy(subsets_root / "fox" / changed, folder)
+    shutil.copytree(subsets_root / "door", tmp_path / "sets" / "door")
+
+    def measure():
+        return run_phototourism(tmp_path / "sets", ["mkd-raw"], output=tmp_path / "run")
+
+    assert measure() == measure()
+    file = tmp_path / "sets" / "door" / changed
+    shutil.copy(subsets_root / "fox" / changed, file)
     if changed == "info.txt":
-        (folder / changed).write_text("0 0\n" * 600)
-    assert subset_fingerprint(Subset(folder)) != subset_fingerprint(Subset(subsets_root / "door"))
+        file.write_text("0 0\n" * 600)
+    with pytest.raises(ValueError, match=r"inputs have changed since \(.*door"):
+        measure()
 
 
 def test_no_published_mean_of_some_of_the_columns(tmp_path, subsets_root):

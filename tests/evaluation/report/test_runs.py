@@ -77,25 +77,31 @@ def test_scores_are_those_of_the_protocol(subsets_root, fpr95_of):
 
 
 def test_learning_never_sees_the_test_subset(tmp_path, subsets_root):
-    run_phototourism(subsets_root, ["mkd-raw+lw"], ["castle", "door"], output=tmp_path / "a")
+    run_phototourism(
+        subsets_root, ["mkd-raw+lw"], subsets=["castle", "door"], output=tmp_path / "a"
+    )
     statistics = sorted(file.name for file in (tmp_path / "a").rglob("*.statistics.safetensors"))
     assert statistics == [
         "castle.subset.statistics.safetensors",
         "door.subset.statistics.safetensors",
     ]
-    one = run_phototourism(subsets_root, ["mkd-raw+lw"], ["castle", "door"]).tables[0]
+    one = run_phototourism(subsets_root, ["mkd-raw+lw"], subsets=["castle", "door"]).tables[0]
     assert one.columns == ("D", "mean", "castle ← door", "door ← castle")
 
 
 def test_revisited(subsets_root):
-    table = run_phototourism(subsets_root, [means], ["door"], "revisited").tables[0]
+    table = run_phototourism(subsets_root, [means], subsets=["door"], protocol="revisited").tables[
+        0
+    ]
     subset = find_subsets(subsets_root)["door"]
     values = np.concatenate([means(patches) for _, patches in subset.blocks()])
     expected = evaluate_revisited(values, subset.labels(), subset.interest().image)
     assert table.columns == ("D", "mean", "door")
     assert table.rows[0].values[2] == pytest.approx(100 * expected.mean_ap, abs=1e-3)
     with pytest.raises(ValueError, match="public_code: it only knows pairs within"):
-        run_phototourism(subsets_root, [means], ["door"], "revisited", public_code=True)
+        run_phototourism(
+            subsets_root, [means], subsets=["door"], protocol="revisited", public_code=True
+        )
 
 
 def test_published_values_stand_beside_ours(tmp_path, subsets_root):
@@ -143,7 +149,7 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     with pytest.raises(ValueError, match=r"has means, which must be given again \(no descriptor"):
         run_phototourism(subsets_root, ["mkd-raw"], output=run)
     with pytest.raises(ValueError, match=r"other settings \(subsets door \d+ instead of nothing"):
-        run_phototourism(subsets_root, [means], ["castle", "fox"], output=run)
+        run_phototourism(subsets_root, [means], subsets=["castle", "fox"], output=run)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     with pytest.raises(ValueError, match="full: has files of others"):
@@ -285,7 +291,7 @@ def test_table_4_with_a_model(shared, strips_root):
         ({"descriptors": ["mkd-raw+lw"]}, "split 'full' has no training sequences for mkd-raw"),
         ({"tasks": ["sorting"]}, "tasks: expected some of verification"),
         ({"table": 3}, "table: expected 2 or 4, got 3"),
-        ({"table": 2, "descriptors": ["mkd-raw"]}, "table, descriptors: expected one of them"),
+        ({"table": 2, "descriptors": ["mkd-raw"]}, "table and descriptors: expected one of them"),
         ({"table": 4}, "table 4: expected something to learn on"),
         ({"split": "z"}, "no split 'z'"),
     ],
@@ -302,7 +308,7 @@ def test_compare(tmp_path, subsets_root, strips_root):
     assert [row.name for row in both.tables[0].rows] == ["a: means", "b: mkd-raw"]
     assert set(both.plots[1].panels["door"]) == {"a: means", "b: mkd-raw"}
     assert both.tables[0].notes == ()
-    run_phototourism(subsets_root, ["mkd-raw"], ["door", "fox"], output=tmp_path / "c")
+    run_phototourism(subsets_root, ["mkd-raw"], subsets=["door", "fox"], output=tmp_path / "c")
     other = compare_runs([tmp_path / "a", tmp_path / "c"]).tables[0]
     assert other.rows[1].values[other.columns.index("castle")] is None
     assert "differ in: subsets" in other.notes[0]

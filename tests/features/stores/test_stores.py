@@ -25,7 +25,7 @@ def described(tmp_path):
         noise = cv2.GaussianBlur(rng.integers(0, 256, (90, 120), np.uint8), (0, 0), 1.5)
         cv2.imwrite(str(tmp_path / "in" / name), cv2.normalize(noise, None, 0, 255, 32))
     images = find_images([tmp_path / "in"])
-    extract_features(images, tmp_path / "features", SETTINGS)
+    extract_features(images, tmp_path / "features", settings=SETTINGS)
     return tmp_path
 
 
@@ -92,7 +92,7 @@ def test_colmaps_matcher_matches_our_descriptors(shared, tmp_path, output):
         image = cv2.imread(str(folder / name), 0)
         cv2.imwrite(str(tmp_path / "in" / name), cv2.resize(image, None, fx=0.5, fy=0.5))
     settings = Settings(max_keypoints=800, output=output)
-    extract_features(find_images([tmp_path / "in"]), tmp_path / "features", settings)
+    extract_features(find_images([tmp_path / "in"]), tmp_path / "features", settings=settings)
     base = tmp_path / "d.db"
     made = settings.to_json()
     database.add_features(base, tmp_path / "features", names, made, tmp_path / "in")

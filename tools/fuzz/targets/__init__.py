@@ -11,6 +11,7 @@ from targets.evaluation import EVALUATION
 from targets.features import FEATURES
 from targets.images import IMAGES
 from targets.models import MODELS
+from targets.outputs import OUTPUTS
 from targets.retrieval import RETRIEVAL
 from targets.target import Target
 
@@ -27,5 +28,6 @@ TARGETS = {
         *RETRIEVAL,
         *BATCHES,
         *EVALUATION,
+        *OUTPUTS,
     )
 }

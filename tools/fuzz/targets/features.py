@@ -31,7 +31,7 @@ def _features(*names: str) -> Callable[[Path], None]:
         for name in ("a.png", "b.png"):
             (folder / "photos" / name).write_bytes(encoded(".png"))
         for name in names:
-            extract_to([folder / "photos"], folder / name, settings(), workers=1)
+            extract_to([folder / "photos"], folder / name, settings=settings(), workers=1)
 
     return prepare
 

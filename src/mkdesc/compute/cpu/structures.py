@@ -46,7 +46,7 @@ def double(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 class Preparing(NamedTuple):
-    """How patches are prepared: of :class:`~mkdesc.kernels.preparation.Preparation`.
+    """How patches are prepared: of :class:`~mkdesc.kernels.Preparation`.
 
     ``factor``: by which they are reduced; ``taps``: half of the Gaussian, float64; ``epsilons``:
     ``epsilon_square``, ``epsilon`` and ``flat``, float64.

@@ -13,18 +13,25 @@ import torch
 from torch import Tensor, nn
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.targets import check_target
 from mkdesc.compute.torch.module import Descriptor
 
-__all__ = ["export_onnx"]
+__all__ = ["OWN_ONNX", "export_onnx"]
 
 #: Version of ONNX's operators: what onnxruntime 1.16 and later run.
 OPSET = 18
+#: What these files have in them: who wrote them, and the name of the output.
+OWN_ONNX = rb"(?s)pytorch.*descriptors"
 
 _TYPES = {"uint8": torch.uint8, "float32": torch.float32}
 
 
 def export_onnx(
-    descriptor: Descriptor, path: str | os.PathLike[str], dtype: str = "float32"
+    descriptor: Descriptor,
+    path: str | os.PathLike[str],
+    dtype: str = "float32",
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write a descriptor as an ONNX file, for any number of patches at a time.
 
@@ -37,7 +44,10 @@ def export_onnx(
     dtype
         Of the patches (N, 1, W, W) that the file takes, by the name ``patches``: ``"float32"``,
         usually from 0 to 1, or ``"uint8"``. Its output has the name ``descriptors``.
+    overwrite
+        Whether to replace a file that is no such descriptor.
     """
+    check_target(path, own=OWN_ONNX, overwrite=overwrite)
     missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
     if missing:
         raise ImportError(f"ONNX needs {' and '.join(missing)}: pip install 'mkdesc[onnx]'")

@@ -117,8 +117,9 @@ def extended_sums(
         stretch = 1000.0 / tl.maximum(most, 1e-30)
         scale = scale_of_type / stretch
         by = spread(stretch, COUNT)
-        right = tl.where(x + 1 < SIDE, right - spread(middle, COUNT), pixels)
-        below = tl.where(y + 1 < SIDE, below - spread(middle, COUNT), pixels)
+        # Beyond the patch there are no differences: what is stretched there may be infinite.
+        right = tl.where(inside & (x + 1 < SIDE), right - spread(middle, COUNT), pixels)
+        below = tl.where(inside & (y + 1 < SIDE), below - spread(middle, COUNT), pixels)
         differ_x, differ_y = ((pixels - right) * by).to(tl.float16), (pixels - below) * by
         pixels = (pixels * by).to(tl.float16)
     else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d
 
+from mkdesc._support.check import check_integer
 from mkdesc.compute.terms import Plane, make_terms
 from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
 from mkdesc.compute.torch.fused import Fused, make_fused
@@ -67,8 +69,7 @@ class Descriptor(nn.Module):
         fused: bool = True,
     ) -> None:
         super().__init__()
-        if not isinstance(patch_size, int) or patch_size < SMALLEST:
-            raise ValueError(f"patch_size: expected an integer >= {SMALLEST}, got {patch_size!r}")
+        check_integer("patch_size", patch_size, SMALLEST)
         if head is not None and head.dims_in != parametrization.dims:
             raise ValueError(
                 f"head: learned on {head.dims_in} numbers, but the descriptor has "
@@ -101,7 +102,22 @@ class Descriptor(nn.Module):
         precision, or in that of the weights: double, or half.
         """
         patches = self._checked(patches)
-        if torch.compiler.is_compiling() or (torch.is_grad_enabled() and self._learns(patches)):
+        if torch.compiler.is_compiling():
+            if patches.device.type == "cuda" and not _is_exporting():
+                return self._uncompiled(patches)
+            return self._describe(patches)
+        return self._in_chunks(patches)
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _uncompiled(self, patches: Tensor) -> Tensor:
+        """As without :func:`torch.compile`, which takes very long over these operations on CUDA.
+
+        The kernels there are compiled already.
+        """
+        return self._in_chunks(patches)
+
+    def _in_chunks(self, patches: Tensor) -> Tensor:
+        if patches.device.type == "meta" or (torch.is_grad_enabled() and self._learns(patches)):
             return self._describe(patches)
         kernels = self._kernels(patches)
         step = CPU_CHUNK if patches.device.type == "cpu" else CHUNK
@@ -142,13 +158,19 @@ class Descriptor(nn.Module):
         if patches.ndim != 3 or patches.shape[1] != patches.shape[2] or not fits:
             w = self.patch_size
             raise ValueError(f"patches: expected (N, {w}, {w}) or (N, 1, {w}, {w}), got {shape}")
+        if patches.device != self.sums.device:
+            raise ValueError(
+                f"patches: expected them on {self.sums.device}, where the descriptor is, got "
+                f"{patches.device}"
+            )
         if not (patches.is_floating_point() or patches.dtype in _INTEGERS):
             raise ValueError(f"patches: expected uint8, uint16 or floats, got {patches.dtype}")
         return patches
 
     def _describe(self, patches: Tensor) -> Tensor:
         # Half precision has no room for the differences that count; the head may have it.
-        with torch.autocast(patches.device.type, enabled=False):
+        kind = patches.device.type
+        with nullcontext() if kind == "meta" else torch.autocast(kind, enabled=False):
             gains = None if self.kappas is None else self.kappas()
             raw = self.sums(self._planes(patches), gains)
         return self.head(raw).to(self.sums.dtype)
@@ -204,6 +226,12 @@ class Descriptor(nn.Module):
         if factor > 1:
             image = avg_pool2d(image[:, None], factor)[:, 0]
         return image, unit.to(wide)
+
+
+def _is_exporting() -> bool:
+    """Whether torch.export looks on; before PyTorch 2.7 it could not be told from compiling."""
+    exporting = getattr(torch.compiler, "is_exporting", None)
+    return True if exporting is None else bool(exporting())
 
 
 def _product(plane: Plane, quantities: dict[tuple[str, int], Tensor]) -> Tensor:

@@ -83,6 +83,11 @@ class Sums(nn.Module):
         self.single = single
 
     @property
+    def device(self) -> torch.device:
+        """Where the constants are."""
+        return next(self.buffers()).device
+
+    @property
     def dtype(self) -> torch.dtype:
         """Of the functions, and of the results."""
         return next(b.dtype for b in self.buffers() if b.is_floating_point())

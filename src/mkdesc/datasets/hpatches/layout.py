@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.text import shorten
 from mkdesc.images.reading import read_gray
@@ -124,8 +125,7 @@ class Sequence:
 
     def file(self, image: str) -> Path:
         """The strip of an image."""
-        if image not in IMAGES:
-            raise ValueError(f"image: expected one of {', '.join(IMAGES)}, got {image!r}")
+        check_choice("image", image, IMAGES)
         return self.folder / f"{image}.png"
 
     @cached_property

@@ -35,7 +35,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_folder, read_text
+from mkdesc._support.targets import check_replaced
 from mkdesc._support.text import shorten
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
@@ -219,8 +221,8 @@ def make_sequence(
     target = root / (folder.resolve().name if name is None else name)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists already")
-    if max_patches is not None and max_patches < 1:
-        raise ValueError(f"max_patches: expected an integer >= 1 or None, got {max_patches!r}")
+    check_replaced(target, folder, "sequence.json")
+    check_integer("max_patches", max_patches, optional=True)
     finder = make_detector(detector, n_threads=n_threads)
     images, homographies = read_sequence(folder)
     found = finder.detect(images[0]).strongest()

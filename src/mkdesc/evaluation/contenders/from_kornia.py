@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import read_safetensors
+from mkdesc._support.text import shorten
 from mkdesc.kernels.patches import resize_patches
 
-__all__ = ["MODULES", "describe_with_kornia", "weights_file"]
+__all__ = [
+    "MODULES",
+    "NETWORKS",
+    "describe_with_kornia",
+    "load_state",
+    "torch_and_kornia",
+    "weights_file",
+]
 
 #: Side of the patches that each of kornia's descriptors is given, and the name under which torch
 #: keeps its weights, if it has any.
@@ -22,10 +30,15 @@ MODULES = {
     "kornia-sosnet": (32, "sosnet_32x32_liberty.pth"),
     "kornia-mkd": (64, None),
 }
+#: Networks whose weights a file gives, in kornia's layout: what kornia calls them.
+#: They take patches of 32 x 32 with gray values 0..255, as they were trained.
+NETWORKS = {"hardnet": "HardNet", "tfeat": "TFeat"}
+_WITH_WEIGHTS = {"kornia-hardnet": "HardNet", "kornia-sosnet": "SOSNet", **NETWORKS}
 BLOCK = 256
 
 
-def _torch(name: str) -> tuple[Any, Any]:
+def torch_and_kornia(name: str) -> tuple[Any, Any]:
+    """Both modules, or an ImportError that says what needs them."""
     try:
         import kornia
         import torch
@@ -36,14 +49,14 @@ def _torch(name: str) -> tuple[Any, Any]:
 
 def weights_file(name: str, given: str | None) -> Path | None:
     """The file of weights: the given one, or what torch's cache already holds."""
-    _, cached = MODULES[name]
     if given is not None:
         if not Path(given).is_file():
             raise ValueError(f"{name}: no such file of weights: {given}")
         return Path(given)
+    _, cached = MODULES[name]
     if cached is None:
         return None
-    torch, _ = _torch(name)
+    torch, _ = torch_and_kornia(name)
     file = Path(torch.hub.get_dir()) / "checkpoints" / cached
     if not file.is_file():
         raise ValueError(
@@ -61,38 +74,44 @@ def describe_with_kornia(
     Parameters
     ----------
     name
-        One of :data:`MODULES`.
+        One of :data:`MODULES` or of :data:`NETWORKS`.
     weights
         File of weights, safetensors or what torch loads as weights only. For ``kornia-mkd`` its
         whitening, safetensors in the layout of kornia/mkd; None: raw.
     whitening
         For ``kornia-mkd``: training set and method.
     """
-    torch, kornia = _torch(name)
-    size, _ = MODULES[name]
+    torch, kornia = torch_and_kornia(name)
+    size, scale = (32, 255) if name in NETWORKS else (MODULES[name][0], 1)
     if name == "kornia-sift":
         module = kornia.feature.SIFTDescriptor(size, rootsift=False)
     elif name == "kornia-mkd":
         module = _mkd(torch, kornia, size, weights, whitening)
     else:
-        make = kornia.feature.HardNet if name == "kornia-hardnet" else kornia.feature.SOSNet
-        module = make(pretrained=False)
-        state = _state(torch, weights)
-        module.load_state_dict(state.get("state_dict", state))
+        module = getattr(kornia.feature, _WITH_WEIGHTS[name])(pretrained=False)
+        state = load_state(torch, weights)
+        try:
+            module.load_state_dict(state.get("state_dict", state))
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{weights}: {shorten(reason, 400)}") from None
     module = module.eval()
 
     def describe(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
+        if not len(patches):  # some networks cannot be asked
+            return describe(np.zeros((1, size, size), np.uint8))[:0]
         rows = []
         with torch.inference_mode():
-            for start in range(0, max(len(patches), 1), BLOCK):
+            for start in range(0, len(patches), BLOCK):
                 block = resize_patches(patches[start : start + BLOCK], size, start)
-                rows.append(module(torch.from_numpy(block[:, None])).numpy())
+                rows.append(module(torch.from_numpy(scale * block[:, None])).numpy())
         return np.concatenate(rows)
 
     return describe
 
 
-def _state(torch: Any, weights: Path | None) -> dict[str, Any]:
+def load_state(torch: Any, weights: Path | None) -> dict[str, Any]:
+    """Weights by name, of a safetensors file or what torch loads as weights only."""
     if weights is None:
         raise ValueError("weights: expected a file, got None")
     if weights.suffix == ".safetensors":
@@ -115,7 +134,7 @@ def _mkd(
     if whitening is None:
         raise ValueError("kornia-mkd: expected kornia-mkd:FILE:SET:METHOD")
     subset, method = whitening
-    state = _state(torch, weights)
+    state = load_state(torch, weights)
     key = "lw" if method == "lw" else "pca"
     parts = ("mean", "eigvecs", "eigvals")
     if any(f"{subset}.{key}.{part}" not in state for part in parts):

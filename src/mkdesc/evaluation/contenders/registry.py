@@ -11,8 +11,7 @@
 ``opencv-vgg``, ``opencv-daisy``,            what only opencv-contrib has
 ``opencv-boostdesc``, ``opencv-teblid``,
 ``opencv-beblid``, ``opencv-latch``
-``tfeat:FILE``                               TFeat with these weights
-``hardnet:FILE``                             HardNet with these weights; needs torch
+``tfeat:FILE``, ``hardnet:FILE``             TFeat and HardNet with these weights, by kornia
 ``kornia-sift``, ``kornia-hardnet[:FILE]``,  kornia's, with weights given or in torch's cache;
 ``kornia-sosnet[:FILE]``,                    its MKD raw or with a whitening
 ``kornia-mkd[:FILE:SET:METHOD]``
@@ -41,8 +40,6 @@ from mkdesc.evaluation.contenders.base import (
     ProjectedDescriptor,
     file_hash,
 )
-from mkdesc.evaluation.contenders.hardnet import HardNet
-from mkdesc.evaluation.contenders.tfeat import TFeat
 from mkdesc.heads.whitening import METHODS
 from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.kernels.parametrization import as_parametrization
@@ -61,8 +58,6 @@ _RAW = {
     "mkd-cartesian-raw": "cartesian",
 }
 _POLAR_DIMS = 175
-#: Networks of others, by a file of weights.
-_NETWORKS: dict[str, Callable[[str], Any]] = {"tfeat": TFeat, "hardnet": HardNet}
 
 
 def named_descriptors() -> list[str]:
@@ -133,11 +128,9 @@ def _fixed(name: str) -> PatchDescriptor | ProjectedDescriptor | CsvDescriptor:
         describe = partial(opencv.describe_contrib, name)
         return PatchDescriptor(name, describe, _opencv_version())
     kind, _, rest = name.partition(":")
-    if kind in _NETWORKS:
-        if not Path(rest).is_file():
-            raise ValueError(f"descriptor {name!r}: expected {kind}:FILE with a file of weights")
-        return PatchDescriptor(name, _NETWORKS[kind](rest), {"sha256": file_hash(rest)})
-    if kind in kornia.MODULES:
+    if kind in kornia.NETWORKS and not Path(rest).is_file():
+        raise ValueError(f"descriptor {name!r}: expected {kind}:FILE with a file of weights")
+    if kind in kornia.NETWORKS or kind in kornia.MODULES:
         return _kornia(name, kind, rest)
     if kind == "csv":
         if not Path(rest).is_dir():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mkdesc._support.check import check_not_both
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.hpatches.layout import HPatches, Split
@@ -60,6 +61,7 @@ class _Entry:
 def run_hpatches(
     root: str | Path,
     descriptors: Iterable[str | Descriptor | Callable[..., Any]] | None = None,
+    *,
     split: str = "full",
     splits: str | Path | None = None,
     tasks: Sequence[str] = TASKS,
@@ -83,7 +85,7 @@ def run_hpatches(
         training sequences of the split, or on ``train_on``.
     split, splits
         Name of the split, and the file that defines it: see
-        :meth:`mkdesc.datasets.hpatches.layout.HPatches.split`.
+        :meth:`mkdesc.datasets.HPatches.split`.
     tasks
         Which of ``verification``, ``matching``, ``retrieval``.
     tasks_dir
@@ -156,8 +158,7 @@ def _entries(
     """The rows of the tables, those that a run folder has already among them."""
     if table not in (None, 2, 4):
         raise ValueError(f"table: expected 2 or 4, got {table}")
-    if table is not None and descriptors is not None:
-        raise ValueError("table, descriptors: expected one of them, got both")
+    check_not_both(table=table, descriptors=descriptors)
     if table == 4:
         return _entries_of_table_4(train_on, split)
     training = None if train_on is None else Path(train_on)
@@ -165,7 +166,7 @@ def _entries(
         descriptors = default_descriptors() if table is None else PAPER_ROWS
     chosen = get_descriptors(descriptors)
     if table is None:
-        chosen = with_earlier(output, chosen)
+        chosen = with_earlier(output, chosen, get_descriptor)
     labels = short_names(one.name for one in chosen)
     learned = [one for one in chosen if isinstance(one, LearnedDescriptor)]
     if learned and training is None and not split.train:

@@ -24,6 +24,7 @@ from mkdesc.evaluation.contenders import (
     PatchDescriptor,
     ProjectedDescriptor,
     base_of,
+    get_descriptor,
     get_descriptors,
 )
 from mkdesc.evaluation.filling import fill_cache
@@ -83,6 +84,7 @@ def subset_files(subset: Subset) -> dict[str, Path]:
 def run_phototourism(
     root: str | Path,
     descriptors: Iterable[str | Descriptor | Callable[..., Any]] | None = None,
+    *,
     subsets: Sequence[str] | None = None,
     protocol: str = "fpr95",
     public_code: bool = False,
@@ -106,7 +108,7 @@ def run_phototourism(
         ``fpr95`` (Table 1), or ``revisited``: mean AP with Lowe's ratio as the score.
     public_code
         With ``revisited``: do what its public code does;
-        see :func:`mkdesc.evaluation.phototourism.protocols.evaluate_revisited`.
+        see :func:`mkdesc.evaluation.evaluate_revisited`.
     output
         Run folder; None: nothing is written. The descriptors that it has already stay in it.
     progress
@@ -121,7 +123,7 @@ def run_phototourism(
         raise ValueError("public_code: it is an option of the protocol 'revisited'")
     found = find_subsets(root, subsets)
     asked = get_descriptors(PAPER_ROWS if descriptors is None else descriptors)
-    chosen = with_earlier(output, asked)
+    chosen = with_earlier(output, asked, get_descriptor)
     learned = any(isinstance(one, LearnedDescriptor) for one in chosen)
     if learned and len(found) < 2:
         raise ValueError(

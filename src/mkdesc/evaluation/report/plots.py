@@ -52,6 +52,11 @@ class Plot:
         return plot
 
 
+#: By which a plot is known as one of this package's.
+OWN_PLOT = b"Software\0mkdesc"
+_METADATA = {"Software": "mkdesc"}
+
+
 def can_plot() -> bool:
     """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
@@ -65,7 +70,7 @@ def draw_plots(folder: Path, plots: Iterable[Plot]) -> list[str]:
     for plot in plots:
         file = folder / f"{plot.name}.png"
         with atomic_path(file) as partial:
-            _figure(plot).savefig(partial, format="png", dpi=120)
+            _figure(plot).savefig(partial, format="png", dpi=120, metadata=_METADATA)
         names.append(file.name)
     return names
 

@@ -13,21 +13,37 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.installed import versions
+from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import WorkFolder, content_part
-from mkdesc.evaluation.contenders import Descriptor, get_descriptor
-from mkdesc.evaluation.report.plots import Plot, draw_plots
+from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
-__all__ = ["Results", "files_in", "open_run", "read_run", "save_results", "with_earlier"]
+__all__ = [
+    "Results",
+    "check_results",
+    "files_in",
+    "open_run",
+    "read_run",
+    "save_results",
+    "with_earlier",
+]
+
+
+class _HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_HasName)
 
 
 @dataclass(frozen=True)
@@ -37,7 +53,7 @@ class Results:
     Attributes
     ----------
     benchmark
-        ``phototourism`` or ``hpatches``.
+        ``phototourism``, ``hpatches``, ``homography`` or ``pose``.
     tables
         For reading.
     details
@@ -107,7 +123,9 @@ def _work(folder: str | Path) -> WorkFolder:
     return WorkFolder(str(folder), str(Path(folder, "config.json")))
 
 
-def with_earlier(folder: str | Path | None, descriptors: Sequence[Descriptor]) -> list[Descriptor]:
+def with_earlier(
+    folder: str | Path | None, descriptors: Sequence[Named], get: Callable[[str], Named]
+) -> list[Named]:
     """The descriptors that a run has already, and those to add to it.
 
     Parameters
@@ -116,21 +134,47 @@ def with_earlier(folder: str | Path | None, descriptors: Sequence[Descriptor]) -
         The run folder; nothing is known where there is none yet.
     descriptors
         Those asked for.
+    get
+        Gives the descriptor of a name.
     """
     asked = {one.name: one for one in descriptors}
     found = None if folder is None else _work(folder).read()
     config = {} if found is None else found["settings"]
     names = config.get("descriptors")
-    earlier: dict[str, Descriptor] = {}
+    earlier: dict[str, Named] = {}
     for name in names if isinstance(names, dict) and config.get("table") is None else ():
         try:
-            earlier[name] = asked.get(name) or get_descriptor(name)
+            earlier[name] = asked.get(name) or get(name)
         except (ValueError, OSError) as error:
             raise ValueError(
                 f"{folder}: has {shorten(name)}, which must be given again ({error}); or give "
                 "another folder"
             ) from None
     return [*(earlier | asked).values()]
+
+
+def check_results(
+    folder: str | Path, results: Results, reads: Sequence[str | Path], overwrite: bool = False
+) -> None:
+    """Refuse a folder in which :func:`save_results` would write over anything but results.
+
+    Parameters
+    ----------
+    folder, results
+        As for :func:`save_results`.
+    reads
+        Folders of the runs that they are made of.
+    overwrite
+        As for :func:`mkdesc._support.targets.check_target`.
+    """
+    for read in reads:
+        if is_same(folder, read):
+            raise ValueError(f"{folder}: is one of the runs ({read}); choose another folder")
+    if not Path(folder).is_dir():
+        return
+    own = {"results.json": rb"\A\{\s*\"benchmark\"", "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|"}
+    for name, kind in (own | {f"{plot.name}.png": OWN_PLOT for plot in results.plots}).items():
+        check_target(Path(folder, name), reads, kind, overwrite)
 
 
 def save_results(folder: str | Path, results: Results) -> list[str]:

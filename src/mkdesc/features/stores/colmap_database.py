@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.apart import run_apart
+from mkdesc._support.check import check_choice
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
@@ -102,12 +103,9 @@ def stored_images(path: Path, settings: str) -> dict[str, str]:
 
 def check_cameras(cameras: str, camera_model: str) -> None:
     """Refuse unknown names, as for :func:`add_features`."""
-    if cameras not in CAMERAS:
-        raise ValueError(f"cameras: expected one of {', '.join(CAMERAS)}, got {cameras!r}")
+    check_choice("cameras", cameras, CAMERAS)
     models = [name for name in pycolmap_module().CameraModelId.__members__ if name != "INVALID"]
-    if camera_model not in models:
-        expected = ", ".join(models)
-        raise ValueError(f"camera_model: expected one of {expected}, got {camera_model!r}")
+    check_choice("camera_model", camera_model, models)
 
 
 def add_features(
@@ -126,7 +124,7 @@ def add_features(
     path
         Of the database; replaced as a whole at the end.
     folder
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images.
     settings

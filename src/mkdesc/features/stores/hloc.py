@@ -109,7 +109,7 @@ def add_features(path: Path, folder: Path, names: Iterable[str], settings: str) 
     path
         Of the HDF5 file; replaced as a whole at the end.
     folder
-        What :func:`mkdesc.features.folder.extract_features` wrote.
+        What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images.
     settings

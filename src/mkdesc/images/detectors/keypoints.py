@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc.images.reading import opencv
 
 if TYPE_CHECKING:
@@ -156,5 +157,4 @@ def as_points(points: ArrayLike) -> NDArray[np.float64]:
 
 def check_max_keypoints(number: object) -> None:
     """Refuse what is no number of keypoints; None means all of them."""
-    if number is not None and (not isinstance(number, (int, np.integer)) or number < 1):
-        raise ValueError(f"max_keypoints: expected an integer >= 1 or None, got {number!r}")
+    check_integer("max_keypoints", number, optional=True)

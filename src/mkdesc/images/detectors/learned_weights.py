@@ -18,9 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path, read_safetensors
+from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 
-__all__ = ["Convolution", "Weights", "bundled_weights", "load_weights", "save_weights"]
+__all__ = [
+    "OWN_WEIGHTS",
+    "Convolution",
+    "Weights",
+    "bundled_weights",
+    "load_weights",
+    "save_weights",
+]
+
+#: What files of weights have in them.
+OWN_WEIGHTS = rb"(?s)\A.{8}\{.*\"mkdesc-keypoints\""
 
 Floats = NDArray[np.float32]
 
@@ -146,10 +157,16 @@ def _read(name: str, path: Path) -> Weights:
         raise ValueError(f"{name}: {shorten(text, _LONGEST_MESSAGE)}") from None
 
 
-def save_weights(weights: Weights, path: str | os.PathLike[str]) -> None:
-    """Write weights and their card to a safetensors file."""
+def save_weights(
+    weights: Weights, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> None:
+    """Write weights and their card to a safetensors file.
+
+    A file that has no such weights is replaced only if ``overwrite`` says so.
+    """
     from safetensors.numpy import save
 
+    check_target(path, own=OWN_WEIGHTS, overwrite=overwrite)
     tensors: dict[str, Floats] = {}
     for i, (weight, bias) in enumerate(weights.layers):
         tensors |= {f"convs.{i}.weight": weight, f"convs.{i}.bias": bias}

@@ -63,7 +63,7 @@ class _ByName:
         return {}
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
-        """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
+        """As every :class:`~mkdesc.images.Detector`."""
         if getattr(_local, "made_by", None) != self:
             _local.detector = getattr(opencv(), self.FACTORY)(**self.options())
             _local.made_by = self
@@ -163,5 +163,5 @@ class OpenCVObject:
     side: ClassVar[None] = None
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
-        """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
+        """As every :class:`~mkdesc.images.Detector`."""
         return Keypoints.from_opencv(self.detector.detect(gray, mask))

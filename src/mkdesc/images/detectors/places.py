@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 
-__all__ = ["RADIUS", "compile_places", "one_per_place", "spread_evenly"]
+__all__ = [
+    "RADIUS",
+    "choose_places",
+    "choose_spread",
+    "compile_places",
+    "one_per_place",
+    "spread_evenly",
+]
 
 #: Pixels within which two keypoints are of one place.
 RADIUS = 2.0
@@ -24,11 +31,11 @@ def compile_places() -> Callable[..., int]:
     """The compiled loop, from the cache if it is there."""
     from numba import types
 
-    from mkdesc.images.detectors.places_numba import choose_places
+    from mkdesc.images.detectors.places_numba import choose
 
     floats = array_type("float64", 1)
     arguments = (floats, floats, floats, types.int64, array_type("int64", 1, written=True))
-    return compile_loop(choose_places, arguments)
+    return compile_loop(choose, arguments)
 
 
 def one_per_place(
@@ -62,6 +69,13 @@ def one_per_place(
     >>> one_per_place(found, 1).points[:, 0].tolist()
     [6.0, 7.5]
     """
+    return keypoints.take(choose_places(keypoints, radius, n))
+
+
+def choose_places(
+    keypoints: Keypoints, radius: ArrayLike = RADIUS, n: int | None = None
+) -> NDArray[np.int64]:
+    """The numbers of what :func:`one_per_place` keeps, in its order."""
     check_max_keypoints(n)
     radii = np.asarray(radius, np.float64)
     if radii.shape not in ((), (len(keypoints),)):
@@ -72,7 +86,7 @@ def one_per_place(
     if not (np.isfinite(radii) & (radii >= 0)).all():
         raise ValueError("radius: expected numbers >= 0")
     order = keypoints.strongest_first()
-    return keypoints.take(order[_choose(keypoints, order, radii, n)])
+    return order[_choose(keypoints, order, radii, n)]
 
 
 def spread_evenly(keypoints: Keypoints, n: int) -> Keypoints:
@@ -99,10 +113,15 @@ def spread_evenly(keypoints: Keypoints, n: int) -> Keypoints:
     >>> spread_evenly(row, 2).points[:, 0].tolist()
     [9.0, 0.0]
     """
+    return keypoints.take(choose_spread(keypoints, n))
+
+
+def choose_spread(keypoints: Keypoints, n: int) -> NDArray[np.int64]:
+    """The numbers of what :func:`spread_evenly` keeps, in its order."""
     check_max_keypoints(n)
     order = keypoints.strongest_first()
     if len(order) <= n:
-        return keypoints.take(order)
+        return order
     extent = float(np.ptp(keypoints.points[:, :2], axis=0).max())
     # Squares of half such a side around as many points fill twice the area they are in.
     radius = highest = max(4 * extent / np.sqrt(n), 1e-3)
@@ -115,7 +134,7 @@ def spread_evenly(keypoints: Keypoints, n: int) -> Keypoints:
         else:
             highest = radius
         radius = (lowest + highest) / 2
-    return keypoints.take(order[chosen])
+    return order[chosen]
 
 
 def _choose(

@@ -8,7 +8,7 @@ import numpy as np
 CELLS = 4
 
 
-def choose_places(x, y, radius, most, kept):
+def choose(x, y, radius, most, kept):
     """Keep each point unless one that was kept before is within the smaller of their radii.
 
     Parameters
@@ -41,8 +41,8 @@ def choose_places(x, y, radius, most, kept):
         column = min(np.int64((x[i] - left) / side), columns - 1)
         row = min(np.int64((y[i] - top) / side), rows - 1)
         free = True
-        for v in range(max(row - 1, 0), min(row + 2, rows)):
-            for u in range(max(column - 1, 0), min(column + 2, columns)):
+        for v in range(row - 1 if row > 0 else 0, min(row + 2, rows)):
+            for u in range(column - 1 if column > 0 else 0, min(column + 2, columns)):
                 j = first[v * columns + u]
                 while j >= 0:
                     reach = min(radius[i], radius[j])

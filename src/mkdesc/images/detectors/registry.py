@@ -24,6 +24,7 @@ __all__ = [
 DETECTORS = {
     "learned": "mkdesc.images.detectors.learned:Learned",
     "sift": "mkdesc.images.detectors.opencv:Sift",
+    "dog": "mkdesc.images.detectors.dog:Dog",
     "orb": "mkdesc.images.detectors.opencv:Orb",
     "akaze": "mkdesc.images.detectors.opencv:Akaze",
     "kaze": "mkdesc.images.detectors.opencv:Kaze",

@@ -1,0 +1,84 @@
+"""Arguments that mean nothing are refused: by name, with what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+__all__ = ["check_choice", "check_integer", "check_not_both", "check_number"]
+
+
+def check_integer(
+    name: str, value: object, least: int = 1, most: int | None = None, optional: bool = False
+) -> None:
+    """Refuse what is no integer within bounds; with ``optional``, None is one.
+
+    >>> check_integer("k", 0)
+    Traceback (most recent call last):
+    ValueError: k: expected an integer >= 1, got 0
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and least <= value and (most is None or value <= most):  # type: ignore[operator]
+        return
+    bounds = f">= {least}" if most is None else f"from {least} to {most}"
+    _refuse(name, value, f"an integer {bounds}", optional)
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    optional: bool = False,
+) -> None:
+    """Refuse what is no finite number within bounds; with ``optional``, None is one.
+
+    >>> check_number("power", 2, above=0, most=1)
+    Traceback (most recent call last):
+    ValueError: power: expected a number > 0 and <= 1, got 2
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if (
+        number
+        and (above is None or value > above)  # type: ignore[operator]
+        and (least is None or value >= least)  # type: ignore[operator]
+        and (most is None or value <= most)  # type: ignore[operator]
+    ):
+        return
+    bounds = {">": above, ">=": least, "<=": most}
+    words = " and ".join(f"{sign} {b:g}" for sign, b in bounds.items() if b is not None)
+    _refuse(name, value, f"a number {words}".rstrip(), optional)
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
+    """Refuse what is none of some texts; the text otherwise.
+
+    >>> check_choice("method", "ica", ["pca", "lw"])
+    Traceback (most recent call last):
+    ValueError: method: expected one of pca, lw, got 'ica'
+    """
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
+    return value
+
+
+def check_not_both(**given: object) -> None:
+    """Refuse two arguments that exclude each other, unless one of them is None.
+
+    >>> check_not_both(head=None, whitening=3)
+    >>> check_not_both(head=1, whitening=3)
+    Traceback (most recent call last):
+    ValueError: head and whitening: expected one of them, got both
+    """
+    if all(value is not None for value in given.values()):
+        raise ValueError(f"{' and '.join(given)}: expected one of them, got both")
+
+
+def _refuse(name: str, value: object, expected: str, optional: bool) -> None:
+    if optional and value is None:
+        return
+    raise ValueError(f"{name}: expected {expected}{' or None' if optional else ''}, got {value!r}")

@@ -1,0 +1,127 @@
+"""What may be written where: nothing is written over what is read, or over a file of others."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["check_replaced", "check_target", "is_same"]
+
+#: Bytes at the beginning and at the end of a file in which it says what it is.
+_LOOKED_AT = 4096
+
+AnyPath = str | os.PathLike[str]
+
+
+def check_target(
+    path: AnyPath,
+    reads: Iterable[AnyPath | None] = (),
+    own: bytes | None = None,
+    overwrite: bool | None = None,
+) -> Path:
+    """Refuse a file that could not or must not be written, before the work for it is done.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    reads
+        What the work reads: it is never written over, by whatever name. Files, and folders, of
+        which every file counts but for those that ``own`` recognises. None stands for nothing.
+    own
+        A regular expression that the beginning or the end of every file of the kind to be
+        written has, and few others do. A file that is there and is of another kind is refused.
+        None: any file may be replaced.
+    overwrite
+        Whether to replace a file of another kind all the same; None: that cannot be asked for.
+
+    Examples
+    --------
+    >>> check_target("nowhere/pairs.txt")
+    Traceback (most recent call last):
+    FileNotFoundError: nowhere/pairs.txt: the folder nowhere does not exist
+    >>> import tempfile
+    >>> photograph = Path(tempfile.mkdtemp()) / "a.jpg"
+    >>> _ = photograph.write_bytes(b"pixels")
+    >>> check_target(photograph, reads=[photograph])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: ...a.jpg: is read by the same work, and would be lost; choose another name
+    >>> check_target(photograph, own=rb"x_a,y_a")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    FileExistsError: ...a.jpg: is there already, and is another kind of file; choose another name
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
+    if not target.exists():  # nothing can be lost
+        return target
+    if not target.is_file():
+        raise ValueError(f"{target}: is a device or a pipe, expected the name of a file")
+    is_own = own is None or _says(target, own)
+    for place in reads:
+        if place is not None and _reads(Path(place), target, is_own and own is not None):
+            name = "" if Path(place) == target else f" ({place})"
+            raise ValueError(
+                f"{target}: is read by the same work{name}, and would be lost; choose another name"
+            )
+    if not is_own and not overwrite:
+        raise FileExistsError(
+            f"{target}: is there already, and is another kind of file; choose another name"
+            f"{'' if overwrite is None else ', or overwrite it (--overwrite)'}"
+        )
+    return target
+
+
+def is_same(a: AnyPath, b: AnyPath) -> bool:
+    """Whether two names are of one file or folder: by links of both kinds, or another spelling.
+
+    >>> is_same(".", "../" + Path.cwd().name)
+    True
+    >>> is_same("nowhere", "nowhere")
+    True
+    """
+    try:
+        return Path(a).samefile(b)
+    except OSError:  # one of them is not there
+        return Path(a).resolve() == Path(b).resolve()
+
+
+def _reads(place: Path, target: Path, is_own: bool) -> bool:
+    """Whether a file is a place that is read, or in it."""
+    if not place.is_dir():
+        return is_same(place, target)
+    return not is_own and any(is_same(file, target) for file in place.rglob("*") if file.is_file())
+
+
+def _says(file: Path, own: bytes) -> bool:
+    """Whether a file says that it is of a kind; an empty one is of every kind."""
+    with file.open("rb") as stream:
+        first = stream.read(_LOOKED_AT)
+        stream.seek(max(len(first), file.stat().st_size - _LOOKED_AT))
+        last = stream.read(_LOOKED_AT)
+    return not first or re.search(own, first + last) is not None
+
+
+def check_replaced(folder: AnyPath, read: AnyPath, own: str) -> None:
+    """Refuse a folder that must not be replaced as a whole: one that is read, or of others.
+
+    Parameters
+    ----------
+    folder
+        To be replaced; it need not be there.
+    read
+        What the work reads: neither the folder nor anything in it.
+    own
+        A file that every folder of the kind to be written has in it.
+    """
+    target = Path(folder).resolve()
+    if is_same(target, read) or Path(read).resolve().is_relative_to(target):
+        raise ValueError(f"{folder}: is read by the same work, and would be lost")
+    if target.exists() and not (target / own).is_file() and any(target.iterdir()):
+        raise FileExistsError(f"{folder}: is there already, and has files of others")

@@ -1,0 +1,274 @@
+"""Pairs of photographs whose cameras are known: COLMAP's models, Strecha's, lists.
+
+======================================  ===========================================================
+``sparse/`` and ``images/``             a COLMAP model, text or binary, and its images
+``cameras/NAME.camera``, ``images/``    Strecha's: matrix, rotation, centre and size of each camera
+``FILE.txt``, images beside it          pairs of names with intrinsics and relative pose: 38 words
+                                        a line (SuperGlue: ScanNet, YFCC), or 32 (MegaDepth-1500
+                                        as glue-factory has it)
+``calibration/``, ``images/``           IMC Phototourism: ``calibration_NAME.h5`` with K, R, T, and
+                                        the pairs of ``new-vis-pairs/keys-th-0.1.npy``
+======================================  ===========================================================
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.optional import needed
+from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
+from mkdesc.images.header import read_header
+
+__all__ = ["Camera", "PosePair", "read_pose_pairs"]
+
+#: Pairs of views whose directions differ by more degrees have too little in common.
+MAX_ANGLE = 75.0
+
+#: Of IMC: the file of pairs that see enough of the same.
+IMC_PAIRS = "new-vis-pairs/keys-th-0.1.npy"
+
+Floats = NDArray[np.float64]
+
+
+class ColmapLens(NamedTuple):
+    """A camera as COLMAP has it: model, size and parameters, with its lens distortion."""
+
+    model: str
+    width: int
+    height: int
+    parameters: tuple[float, ...]
+
+
+class Camera(NamedTuple):
+    """What brings positions in a photograph to rays.
+
+    Attributes
+    ----------
+    matrix
+        (3, 3): from rays to pixels, whose centres are at integers.
+    lens
+        The distortion, if there is one.
+    """
+
+    matrix: Floats
+    lens: ColmapLens | None = None
+
+    def rays(self, xy: Floats) -> Floats:
+        """Rays (N, 2), at depth 1, of positions (N, 2) in the photograph.
+
+        Examples
+        --------
+        >>> Camera(np.array([[100.0, 0, 50], [0, 100, 40], [0, 0, 1]])).rays(np.array([[150, 40]]))
+        array([[1., 0.]])
+        """
+        if self.lens is not None:
+            model, width, height, parameters = self.lens
+            camera = pycolmap_module().Camera(
+                model=model, width=width, height=height, params=parameters
+            )
+            rays = np.asarray(camera.cam_from_img(to_colmap_pixels(xy)), np.float64)
+            return np.ascontiguousarray(rays[:, :2])
+        homogeneous = np.column_stack([xy, np.ones(len(xy))])
+        solved = np.linalg.solve(self.matrix, homogeneous.T).T
+        return np.ascontiguousarray(solved[:, :2] / solved[:, 2:], np.float64)
+
+
+class PosePair(NamedTuple):
+    """Two photographs with known cameras.
+
+    Attributes
+    ----------
+    scene
+        Where they were taken.
+    images
+        Their files.
+    cameras
+        Of either.
+    rotation, translation
+        (3, 3), (3,): the second camera sees X at ``rotation @ X + translation``, the first at X.
+    """
+
+    scene: str
+    images: tuple[Path, Path]
+    cameras: tuple[Camera, Camera]
+    rotation: Floats
+    translation: Floats
+
+    @property
+    def name(self) -> str:
+        """Short, for tables: ``fountain 0001-0003``."""
+        return f"{self.scene} {self.images[0].stem}-{self.images[1].stem}"
+
+
+class _View(NamedTuple):
+    image: Path
+    camera: Camera
+    rotation: Floats
+    translation: Floats
+
+
+def read_pose_pairs(truth: str | Path, max_angle: float = MAX_ANGLE) -> list[PosePair]:
+    """Pairs of photographs with known cameras.
+
+    Parameters
+    ----------
+    truth
+        A folder or a file in one of the layouts at the top of this module.
+    max_angle
+        Of models and Strecha's cameras: pairs whose viewing directions differ by more degrees
+        are left out.
+    """
+    place = Path(truth)
+    if place.is_file():
+        pairs = list(_listed_pairs(place))
+    elif (place / "cameras").is_dir():
+        pairs = _pairs_of(place, _strecha_views(place), max_angle)
+    elif (place / "calibration").is_dir():
+        pairs = _imc_pairs(place)
+    elif place.is_dir():
+        pairs = _pairs_of(place, _colmap_views(place), max_angle)
+    else:
+        raise ValueError(f"{place}: no such file or folder")
+    if not pairs:
+        raise ValueError(f"{place}: no pair of photographs within {max_angle:g} degrees")
+    return pairs
+
+
+def _pairs_of(folder: Path, views: list[_View], max_angle: float) -> list[PosePair]:
+    found = []
+    for a, b in itertools.combinations(views, 2):
+        turned = np.degrees(np.arccos(np.clip(a.rotation[2] @ b.rotation[2], -1, 1)))
+        if turned <= max_angle:
+            found.append(_pair(folder.resolve().name, a, b))
+    return found
+
+
+def _pair(scene: str, a: _View, b: _View) -> PosePair:
+    rotation = b.rotation @ a.rotation.T
+    translation = b.translation - rotation @ a.translation
+    return PosePair(
+        scene, (a.image, b.image), (a.camera, b.camera), rotation, np.ravel(translation)
+    )
+
+
+def _strecha_views(folder: Path) -> list[_View]:
+    views = []
+    for file in sorted((folder / "cameras").glob("*.camera")):
+        image = folder / "images" / file.stem
+        numbers = _numbers(file, file.read_text(encoding="utf-8", errors="replace").split(), 26)
+        matrix, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3).T
+        header = read_header(_existing(image).read_bytes())
+        smaller = np.array([header.width, header.height]) / numbers[24:26]
+        matrix = _resized(matrix, smaller)
+        views.append(_View(image, Camera(matrix), rotation, -rotation @ numbers[21:24]))
+    return views
+
+
+def _resized(matrix: Floats, scale: Floats) -> Floats:
+    """The matrix of a camera whose photograph was resized; pixel centres at integers."""
+    change = np.diag([*scale, 1.0])
+    change[:2, 2] = 0.5 * scale - 0.5
+    return np.asarray(change @ matrix, np.float64)
+
+
+def _colmap_views(folder: Path) -> list[_View]:
+    inside = folder / "sparse"
+    model = read_model(inside if inside.is_dir() else folder)
+    views = []
+    for image in sorted(model.images.values(), key=lambda one: str(one.name)):
+        camera, pose = image.camera, image.cam_from_world()
+        matrix = np.asarray(camera.calibration_matrix(), np.float64)
+        matrix[:2, 2] -= 0.5  # COLMAP has the centre of the first pixel at one half
+        lens = ColmapLens(
+            camera.model.name, camera.width, camera.height, tuple(map(float, camera.params))
+        )
+        path = folder / "images" / str(image.name)
+        views.append(
+            _View(
+                _existing(path),
+                Camera(matrix, lens),
+                np.asarray(pose.rotation.matrix(), np.float64),
+                np.asarray(pose.translation, np.float64),
+            )
+        )
+    return views
+
+
+def _listed_pairs(file: Path) -> Iterator[PosePair]:
+    """Lines of SuperGlue's layout, or of glue-factory's."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        where = f"{file}, line {number}"
+        if len(words) == 38:  # names, turns, matrices, pose (4, 4)
+            if any(float(turn) != 0 for turn in words[2:4]):
+                raise ValueError(f"{where}: expected images that are not turned (0 0)")
+            numbers = _numbers(where, words[4:], 34)
+            pose = numbers[18:].reshape(4, 4)
+            rotation, translation = pose[:3, :3], pose[:3, 3]
+        elif len(words) == 32:  # names, matrices, rotation, translation
+            numbers = _numbers(where, words[2:], 30)
+            rotation, translation = numbers[18:27].reshape(3, 3), numbers[27:]
+        else:
+            raise ValueError(
+                f"{where}: expected 38 words (SuperGlue's pairs) or 32 (names, two matrices, "
+                f"rotation, translation), got {len(words)}"
+            )
+        images = _listed_image(file, words[0]), _listed_image(file, words[1])
+        cameras = Camera(numbers[:9].reshape(3, 3)), Camera(numbers[9:18].reshape(3, 3))
+        scene = Path(words[0]).parts[0] if "/" in words[0] else file.stem
+        yield PosePair(scene, images, cameras, rotation, translation)
+
+
+def _listed_image(file: Path, name: str) -> Path:
+    inside = file.parent / "images" / name
+    return inside if inside.is_file() else _existing(file.parent / name)
+
+
+def _imc_pairs(folder: Path) -> list[PosePair]:
+    with needed("IMC's calibrations need h5py", "hloc"):
+        import h5py
+    try:
+        listed = np.load(folder / IMC_PAIRS, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder / IMC_PAIRS}: not a list of pairs ({error})") from None
+    views: dict[str, _View] = {}
+
+    def view(name: str) -> _View:
+        if name not in views:
+            file = _existing(folder / "calibration" / f"calibration_{name}.h5")
+            try:
+                with h5py.File(file, "r") as stored:
+                    arrays = {key: np.asarray(stored[key][()], np.float64) for key in "KRT"}
+            except (OSError, KeyError, RuntimeError) as error:
+                raise ValueError(f"{file}: not a calibration ({error})") from None
+            image = _existing(folder / "images" / f"{name}.jpg")
+            views[name] = _View(image, Camera(arrays["K"]), arrays["R"], np.ravel(arrays["T"]))
+        return views[name]
+
+    scene = folder.resolve().parent.name
+    names = [str(pair).split("-") for pair in listed]
+    return [_pair(scene, view(a), view(b)) for a, b in names]
+
+
+def _numbers(where: object, words: list[str], least: int) -> Floats:
+    try:
+        numbers = np.array(words, np.float64)
+    except ValueError:
+        numbers = np.empty(0)
+    if len(numbers) < least or not np.isfinite(numbers).all():
+        raise ValueError(f"{where}: expected {least} finite numbers, got {' '.join(words)[:80]!r}")
+    return numbers
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    return path

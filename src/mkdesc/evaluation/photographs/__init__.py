@@ -1,0 +1,1 @@
+"""Local features judged on whole photographs: homographies, relative poses, modern rivals."""

@@ -1,0 +1,183 @@
+"""Features of all photographs by all methods, kept in the cache of a run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.files import atomic_path
+from mkdesc._support.npy import BROKEN
+from mkdesc._support.progress import Progress
+from mkdesc._support.threads import one_thread_each
+from mkdesc._support.work import Workers, in_order
+from mkdesc.evaluation.contenders.base import file_name
+from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFeatures
+from mkdesc.evaluation.photographs.methods import get_method
+from mkdesc.images.reading import one_opencv_thread_each, opencv, read_gray
+
+__all__ = ["Extraction", "Found", "extract_all", "mean_cost", "read_photograph"]
+
+
+class Found(NamedTuple):
+    """Features of a photograph, and what they cost.
+
+    Attributes
+    ----------
+    features
+        What was found.
+    seconds
+        Of CPU, in one thread.
+    shape
+        Height and width of the image they were found in.
+    scale
+        Its pixels for each pixel of the file, along x and y.
+    """
+
+    features: PhotographFeatures
+    seconds: float
+    shape: tuple[int, int]
+    scale: tuple[float, float]
+
+
+class Extraction(NamedTuple):
+    """What all features of a run depend on.
+
+    Attributes
+    ----------
+    folder
+        The cache.
+    keypoints
+        How many to find at most.
+    max_side
+        Pixels of the longer side that photographs are reduced to; None: they stay as they are.
+    """
+
+    folder: Path
+    keypoints: int
+    max_side: int | None
+
+    def file(self, method: str, name: str) -> Path:
+        """Where the features of a photograph are kept."""
+        return self.folder / file_name(method) / f"{name}.npz"
+
+    def load(self, method: str, name: str) -> Found:
+        """The features of a photograph that :func:`extract_all` has been through."""
+        return _load(self.file(method, name))
+
+
+@lru_cache(maxsize=64)
+def _load(file: Path) -> Found:
+    with np.load(file, allow_pickle=False) as arrays:
+        (height, width), (x, y) = arrays["shape"].tolist(), arrays["scale"].tolist()
+        features = PhotographFeatures(arrays["xy"], arrays["descriptors"])
+        return Found(features, float(arrays["seconds"]), (height, width), (x, y))
+
+
+def read_photograph(path: Path, name: str, max_side: int | None) -> Photograph:
+    """A photograph in gray, as its file stores it, reduced if it is larger than asked for."""
+    gray = read_gray(path, as_stored=True)
+    longer = max(gray.shape)
+    if max_side is None or longer <= max_side:
+        return Photograph(name, gray)
+    height, width = (max(1, round(side * max_side / longer)) for side in gray.shape)
+    cv2 = opencv()
+    small: NDArray[np.uint8] = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
+    return Photograph(name, small, (width / gray.shape[1], height / gray.shape[0]))
+
+
+def extract_all(
+    methods: Sequence[Method],
+    photographs: dict[str, Path],
+    settings: Extraction,
+    workers: Workers,
+    tell: Progress,
+) -> None:
+    """Fill the cache; what is there already stays.
+
+    Parameters
+    ----------
+    methods
+        All of them.
+    photographs
+        Files by name.
+    settings
+        Where features go, and what they depend on.
+    workers
+        As for :func:`~mkdesc._support.work.in_order`; on processes and clusters methods travel
+        by their names.
+    tell
+        Told of every photograph.
+    """
+    pieces = [
+        (method.name, name, path.absolute())
+        for method in methods
+        for name, path in photographs.items()
+        if not _is_kept(settings.file(method.name, name))
+    ]
+    work = partial(_extract, settings)
+    with _one_thread_for_each_piece():
+        for done, name in enumerate(in_order(work, pieces, workers), 1):
+            tell(f"features: {name}", done, len(pieces))
+
+
+def _is_kept(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        _load(file)
+    except BROKEN:
+        return False
+    return True
+
+
+def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
+    method, name, path = piece
+    photograph = read_photograph(path, name, settings.max_side)
+    extract = _method(method).extract
+    if method not in _used:  # compiling and loading do not count
+        extract(photograph, settings.keypoints)
+        _used.add(method)
+    start = time.thread_time()
+    found = extract(photograph, settings.keypoints)
+    seconds = time.thread_time() - start
+    file = settings.file(method, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(file) as partial_file, partial_file.open("wb") as out:
+        shape, scale = np.array(photograph.gray.shape), np.array(photograph.scale)
+        np.savez(out, **found._asdict(), seconds=seconds, shape=shape, scale=scale)
+    return method
+
+
+_method = lru_cache(maxsize=32)(get_method)
+
+#: Methods that have been used in this process.
+_used: set[str] = set()
+
+
+@contextmanager
+def _one_thread_for_each_piece() -> Iterator[None]:
+    """OpenCV, PyTorch and matrix products keep to the thread that asks: its CPU time is all."""
+    torch = sys.modules.get("torch")
+    threads = 1 if torch is None else torch.get_num_threads()
+    with one_opencv_thread_each(), one_thread_each():
+        if torch is not None:
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if torch is not None:
+                torch.set_num_threads(threads)
+
+
+def mean_cost(found: Iterable[Found]) -> float:
+    """CPU seconds per megapixel."""
+    costs = [(one.seconds, one.shape[0] * one.shape[1] / 1e6) for one in found]
+    return sum(cost for cost, _ in costs) / max(sum(size for _, size in costs), 1e-9)

@@ -1,0 +1,185 @@
+"""The homography benchmark: sequences of photographs of planes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.progress import Progress
+from mkdesc._support.work import Workers
+from mkdesc.datasets.homographies import HomographyPair, read_sequences
+from mkdesc.evaluation.photographs.extracting import Found
+from mkdesc.evaluation.photographs.homography_scores import (
+    CURVE,
+    HomographyScores,
+    area_under_errors,
+    score_homography,
+)
+from mkdesc.evaluation.photographs.judging import Judged, Options, judge_pairs
+from mkdesc.evaluation.report.plots import Plot
+from mkdesc.evaluation.report.runs import Results, save_results
+from mkdesc.evaluation.report.table import Row, Table, short_names
+
+__all__ = ["DEFAULT_METHODS", "LIMITS", "run_homography"]
+
+#: What is judged when nothing is named.
+DEFAULT_METHODS = ("rootsift", "mkdesc", "orb")
+
+#: Pixels up to which the accuracy of homographies is told.
+LIMITS = (3.0, 5.0, 10.0)
+
+_COLUMNS = (
+    "distinct right matches",
+    "times the first",
+    "precision",
+    "cells",
+    "solved",
+    *(f"AUC {limit:g} px" for limit in LIMITS),
+    "repeatability",
+    "keypoints",
+    "CPU s/MP",
+)
+
+
+def run_homography(
+    root: str | Path,
+    methods: Iterable[str] = DEFAULT_METHODS,
+    *,
+    options: Options | None = None,
+    threshold: float = 3.0,
+    output: str | Path | None = None,
+    progress: Progress | None = None,
+    workers: Workers = None,
+) -> Results:
+    """Judge local features by homographies between photographs of planes.
+
+    Parameters
+    ----------
+    root
+        As for :func:`mkdesc.datasets.homographies.read_sequences`.
+    methods
+        Names, as :mod:`mkdesc.evaluation.photographs.methods` has them; the others are compared
+        with the first.
+    options
+        What is asked of every method.
+    threshold
+        Of MAGSAC++, pixels.
+    output
+        Run folder; None: nothing is written. The methods that it has already stay in it.
+    progress
+        Called with what is being done, how much of it is done, and how much there is.
+    workers
+        Threads, an executor or a Dask client; ``output`` must then be a place that they see.
+    """
+    if not 0 < threshold < np.inf:
+        raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
+    pairs = read_sequences(root)
+    judged = judge_pairs(
+        "homography",
+        pairs,
+        partial(_score_pair, threshold),
+        methods,
+        options or Options(),
+        output,
+        progress,
+        workers,
+        {"threshold": threshold, "sequences": sorted({pair.scene for pair in pairs})},
+    )
+    results = _results(pairs, judged)
+    if output is not None:
+        save_results(output, results)
+    return results
+
+
+def _score_pair(
+    threshold: float,
+    pair: HomographyPair,
+    found: tuple[Found, Found],
+    matches: NDArray[np.int64],
+) -> HomographyScores:
+    first, second = (_to_file_pixels(one) for one in found)
+    homography = np.linalg.inv(second) @ pair.homography @ first
+    return score_homography(
+        (found[0].features.xy, found[1].features.xy),
+        matches,
+        np.asarray(homography / homography[2, 2], np.float64),
+        (found[0].shape, found[1].shape),
+        threshold,
+    )
+
+
+def _to_file_pixels(found: Found) -> NDArray[np.float64]:
+    """(3, 3): from the pixels that features were found in to those of the file."""
+    x, y = found.scale
+    return np.array([[1 / x, 0, 0.5 / x - 0.5], [0, 1 / y, 0.5 / y - 0.5], [0, 0, 1]])
+
+
+def _results(pairs: list[HomographyPair], judged: dict[str, Judged[HomographyScores]]) -> Results:
+    labels = short_names(judged)
+    first = next(iter(judged.values()))
+    rows = [Row(labels[name], _cells(one, first)) for name, one in judged.items()]
+    title = f"Homographies: {len(pairs)} pairs"
+    tables = [Table("homography", title, _COLUMNS, tuple(rows), corner="method")]
+    scenes = list(dict.fromkeys(pair.scene for pair in pairs))
+    by_scene = tuple(
+        Row(labels[name], tuple(_distinct(one, pairs, scene) for scene in scenes))
+        for name, one in judged.items()
+    )
+    title = "Distinct right matches by sequence"
+    tables.append(Table("homography-scenes", title, tuple(scenes), by_scene, corner="method"))
+    curves = {
+        labels[name]: {
+            "x": list(CURVE),
+            "y": [float(y) for y in np.mean([score.accuracy for score in one.scores], axis=0)],
+        }
+        for name, one in judged.items()
+    }
+    plot = Plot(
+        "matching-accuracy",
+        "Mean matching accuracy",
+        "curves",
+        {"all pairs": curves},
+        "pixels",
+        "share of matches within",
+    )
+    details = {
+        name: {
+            "pairs": {
+                pair.name: score._asdict() for pair, score in zip(pairs, one.scores, strict=True)
+            },
+            "seconds per pair": one.seconds,
+        }
+        for name, one in judged.items()
+    }
+    return Results("homography", tuple(tables), details, (plot,))
+
+
+def _distinct(judged: Judged[HomographyScores], pairs: list[HomographyPair], scene: str) -> int:
+    return sum(
+        score.distinct
+        for pair, score in zip(pairs, judged.scores, strict=True)
+        if pair.scene == scene
+    )
+
+
+def _cells(
+    judged: Judged[HomographyScores], first: Judged[HomographyScores]
+) -> tuple[float | str | None, ...]:
+    scores = judged.scores
+    distinct, base = (sum(score.distinct for score in one.scores) for one in (judged, first))
+    matches = sum(score.matches for score in scores)
+    return (
+        distinct,
+        distinct / base if base else None,
+        sum(score.right for score in scores) / matches if matches else None,
+        sum(score.cells for score in scores),
+        f"{sum(score.solved for score in scores)} of {len(scores)}",
+        *area_under_errors([score.corner_error for score in scores], LIMITS),
+        float(np.mean([score.repeatability for score in scores])),
+        round(judged.keypoints),
+        judged.cost,
+    )

@@ -1,0 +1,180 @@
+"""All methods on all pairs: features once for each photograph, then matches, then scores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.work import Workers, in_order
+from mkdesc.evaluation.photographs.extracting import (
+    Extraction,
+    Found,
+    extract_all,
+    mean_cost,
+)
+from mkdesc.evaluation.photographs.methods import get_method, get_methods
+from mkdesc.evaluation.report.runs import open_run, with_earlier
+from mkdesc.matching.nearest import match_descriptors
+
+__all__ = ["Judged", "Options", "judge_pairs"]
+
+S = TypeVar("S")
+
+
+class _Pair(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def images(self) -> tuple[Path, Path]: ...
+
+
+P = TypeVar("P", bound=_Pair)
+
+
+class Options(NamedTuple):
+    """What is asked of every method.
+
+    Attributes
+    ----------
+    keypoints
+        How many to find at most.
+    max_side
+        Pixels of the longer side that photographs are reduced to; None: they stay as they are.
+    ratio
+        Of Lowe's test; None: mutual nearest neighbours alone.
+    """
+
+    keypoints: int = 2000
+    max_side: int | None = None
+    ratio: float | None = None
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("keypoints", "max_side"):
+            value = getattr(self, name)
+            if value is None and name == "max_side":
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
+        if self.ratio is not None and not 0 < self.ratio <= 1:
+            raise ValueError(f"ratio: expected a number > 0 and <= 1, or None, got {self.ratio!r}")
+
+
+class Judged(NamedTuple, Generic[S]):
+    """How one method did.
+
+    Attributes
+    ----------
+    scores
+        One for each pair, in their order.
+    keypoints
+        Mean number of keypoints of a photograph.
+    cost
+        CPU seconds per megapixel to find and describe them.
+    seconds
+        By the clock, per pair, to match and to estimate.
+    """
+
+    scores: list[S]
+    keypoints: float
+    cost: float
+    seconds: float
+
+
+def judge_pairs(
+    benchmark: str,
+    pairs: Sequence[P],
+    score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
+    methods: Iterable[str],
+    options: Options,
+    output: str | Path | None,
+    tell: Progress | None,
+    workers: Workers,
+    more: dict[str, Any],
+) -> dict[str, Judged[S]]:
+    """Score all methods on all pairs, those that the run folder already has among them.
+
+    Parameters
+    ----------
+    benchmark
+        Its name.
+    pairs
+        Those to match.
+    score
+        Given a pair, the features of both photographs, and the matches (K, 2) between them. For
+        processes and clusters a function of a module.
+    methods
+        Names, as :mod:`mkdesc.evaluation.photographs.methods` has them.
+    options
+        What is asked of every method.
+    output
+        Run folder; None: nothing is kept.
+    tell, workers
+        Who is told of what is done, and who does it.
+    more
+        What else the scores depend on, for the configuration of the run.
+    """
+    options.check()
+    chosen = with_earlier(output, get_methods(list(methods)), get_method)
+    names = _names(pairs)
+    files = {name: path for path, name in names.items()}
+    config = {
+        "benchmark": benchmark,
+        **options._asdict(),
+        **more,
+        "descriptors": {method.name: method.identity for method in chosen},
+    }
+    report = tell or nobody
+    judged = {}
+    with open_run(output, config, files) as folder:
+        settings = Extraction(folder.absolute(), options.keypoints, options.max_side)
+        extract_all(chosen, files, settings, workers, report)
+        for method in chosen:
+            work = partial(_score, settings, method.name, options.ratio, names, score)
+            rows: list[tuple[S, float]] = []
+            for row in in_order(work, pairs, workers):
+                rows.append(row)
+                report(f"pairs: {method.name}", len(rows), len(pairs))
+            found = [settings.load(method.name, name) for name in files]
+            judged[method.name] = Judged(
+                [row for row, _ in rows],
+                float(np.mean([len(one.features.xy) for one in found])),
+                mean_cost(found),
+                float(np.mean([seconds for _, seconds in rows])),
+            )
+    return judged
+
+
+def _names(pairs: Iterable[_Pair]) -> dict[Path, str]:
+    """Names of photographs: folder and file, or the whole path where these are not enough."""
+    paths = dict.fromkeys(path for pair in pairs for path in pair.images)
+    short = {path: f"{path.parent.name}/{path.name}" for path in paths}
+    if len(set(short.values())) == len(short):
+        return short
+    return {path: path.as_posix().lstrip("/") for path in paths}
+
+
+def _score(
+    settings: Extraction,
+    method: str,
+    ratio: float | None,
+    names: dict[Path, str],
+    score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
+    pair: P,
+) -> tuple[S, float]:
+    a, b = (settings.load(method, names[path]) for path in pair.images)
+    start = time.perf_counter()
+    matches = np.empty((0, 2), np.int64)
+    if len(a.features.xy) and len(b.features.xy):
+        matches = match_descriptors(
+            a.features.descriptors, b.features.descriptors, ratio=ratio
+        ).pairs
+    found = score(pair, (a, b), matches)
+    return found, time.perf_counter() - start

@@ -1,0 +1,230 @@
+"""From names to ways of finding and describing keypoints.
+
+===================================  ==============================================================
+``mkdesc``                           what :class:`mkdesc.Features` does by itself
+``DETECTOR``, ``MODEL``,             the same with another detector (``sift``, ``dog``, ...), with
+``DETECTOR+MODEL+upright``           another model (``photo-net``, a model file), upright; any of
+                                     these, with ``+`` between
+``rootsift``, ``sift-descriptor``    OpenCV's SIFT keypoints with its descriptor, and its root
+``orb``, ``akaze``                   OpenCV's, binary
+``aliked:FILE``, ``disk:FILE``,      kornia's networks with these weights; nothing is downloaded
+``xfeat:FILE``
+``opencv-aliked:FILE``,              OpenCV 5's, with an ONNX file
+``opencv-disk:FILE``
+``hloc:FILE``                        features in an HDF5 file of hloc's layout
+``MODULE:FUNCTION``                  any Python function: gray (H, W) uint8 and a number of
+                                     keypoints in; positions (N, 2), descriptors (N, D) out
+===================================  ==============================================================
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc.evaluation.contenders.base import file_hash
+from mkdesc.evaluation.contenders.from_opencv import root
+from mkdesc.evaluation.photographs.base import (
+    Extract,
+    Method,
+    Photograph,
+    PhotographFeatures,
+)
+from mkdesc.features.features import DEFAULT_MODEL, Features
+from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, DETECTORS
+from mkdesc.images.reading import opencv
+from mkdesc.measures.descriptors import as_descriptors
+from mkdesc.models import bundled_models, read_card
+
+__all__ = ["get_method", "get_methods"]
+
+#: Binary features of OpenCV, and the arguments by which they find many keypoints.
+_BINARY: dict[str, tuple[str, dict[str, Any]]] = {
+    "orb": ("ORB_create", {"nfeatures": 100_000}),
+    "akaze": ("AKAZE_create", {}),
+}
+
+
+def get_methods(names: list[str]) -> list[Method]:
+    """Several methods, each once; see :func:`get_method`."""
+    if not names:
+        raise ValueError("methods: expected at least one, got none")
+    if len(set(names)) < len(names):
+        raise ValueError(f"methods: expected different ones, got {', '.join(names)}")
+    return [get_method(name) for name in names]
+
+
+def get_method(name: str) -> Method:
+    """The method of a name, as the table at the top of this module has them.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).integers(0, 256, (80, 80), np.uint8)
+    >>> get_method("rootsift").extract(Photograph("noise", image), 10).descriptors.shape
+    (10, 128)
+    """
+    kind, colon, rest = name.partition(":")
+    if name in _BINARY:
+        return Method(name, _opencv_binary(name), _opencv_version())
+    if name in ("rootsift", "sift-descriptor"):
+        return Method(name, _opencv_sift(name == "rootsift"), _opencv_version())
+    if colon and kind in _BY_FILE:
+        if not Path(rest).is_file():
+            raise ValueError(f"method {name!r}: expected {kind}:FILE, and there is no such file")
+        return Method(name, _BY_FILE[kind](rest), {"sha256": file_hash(rest)})
+    if colon and kind.replace(".", "").isidentifier() and not Path(name.split("+")[0]).exists():
+        return Method(name, _python_function(name, kind, rest))
+    return _ours(name)
+
+
+def _ours(name: str) -> Method:
+    """Parts with ``+`` between: a detector, a model, ``upright``; each at most once."""
+    given: dict[str, Any] = {}
+    key: str
+    value: str | bool
+    parts = name.split("+")
+    for part in parts[1:] if parts[0] == "mkdesc" else parts:
+        if part == "upright":
+            key, value = "upright", True
+        elif part in DETECTORS:
+            key, value = "detector", part
+        elif part in bundled_models() or Path(part).is_file():
+            key, value = "model", part
+        else:
+            raise ValueError(
+                f"no method {name!r}: {part!r} is no detector ({', '.join(DETECTORS)}), no model "
+                f"({', '.join(bundled_models())} or a file), and not mkdesc, rootsift, orb, "
+                "akaze, aliked:FILE, disk:FILE, xfeat:FILE, hloc:FILE or MODULE:FUNCTION"
+            )
+        if key in given:
+            raise ValueError(f"method {name!r}: expected one {key}, got two")
+        given[key] = value
+    settings = {"detector": DEFAULT_DETECTOR, "model": DEFAULT_MODEL, "upright": False, **given}
+    identity = {key: str(value) for key, value in settings.items()}
+    identity["sha256"] = read_card(settings["model"]).sha256
+    known: dict[int, Features] = {}
+
+    def extract(photograph: Photograph, most: int) -> PhotographFeatures:
+        if most not in known:
+            known[most] = Features(**settings, max_keypoints=most, n_threads=1)
+        found, descriptors = known[most].extract(photograph.gray)
+        return _checked(name, found.points[:, :2], descriptors)
+
+    return Method(name, extract, identity)
+
+
+def _opencv_version() -> dict[str, str]:
+    return {"opencv": opencv().__version__}
+
+
+def _opencv_sift(rooted: bool) -> Extract:
+    def extract(photograph: Photograph, most: int) -> PhotographFeatures:
+        made = opencv().SIFT_create(enable_precise_upscale=True)
+        keypoints = _strongest(made.detect(photograph.gray, None), most)
+        keypoints, descriptors = made.compute(photograph.gray, keypoints)
+        if descriptors is None:
+            descriptors = np.empty((0, 128), np.float32)
+        return _opencv_features(keypoints, root(descriptors) if rooted else descriptors)
+
+    return extract
+
+
+def _opencv_binary(name: str) -> Extract:
+    factory, arguments = _BINARY[name]
+    if not hasattr(opencv(), factory):
+        raise ValueError(f"method {name!r}: this OpenCV ({opencv().__version__}) has no {factory}")
+
+    def extract(photograph: Photograph, most: int) -> PhotographFeatures:
+        made = getattr(opencv(), factory)(**arguments)
+        if name == "orb":
+            made.setMaxFeatures(most)  # it spreads them over its pyramid
+        keypoints, packed = made.detectAndCompute(photograph.gray, None)
+        if packed is None:
+            packed = np.empty((0, made.descriptorSize()), np.uint8)
+        order = np.argsort([-keypoint.response for keypoint in keypoints], kind="stable")[:most]
+        bits = np.unpackbits(packed[order], axis=1)
+        return _opencv_features([keypoints[i] for i in order], bits.astype(np.float32))
+
+    return extract
+
+
+def _strongest(keypoints: Any, most: int) -> Any:
+    return sorted(keypoints, key=lambda one: (-one.response, one.pt, one.size, one.angle))[:most]
+
+
+def _opencv_features(keypoints: Any, descriptors: NDArray[Any]) -> PhotographFeatures:
+    xy = np.array([keypoint.pt for keypoint in keypoints], np.float64).reshape(-1, 2)
+    return PhotographFeatures(xy, np.asarray(descriptors, np.float32))
+
+
+def _opencv_network(factory: str, file: str) -> Extract:
+    cv2 = opencv()
+    if not hasattr(cv2, factory):
+        raise ValueError(f"this OpenCV ({cv2.__version__}) has no {factory}; OpenCV 5 has")
+    made = getattr(cv2, factory)(file)
+
+    def extract(photograph: Photograph, most: int) -> PhotographFeatures:
+        colour = cv2.cvtColor(photograph.gray, cv2.COLOR_GRAY2BGR)
+        keypoints, descriptors = made.detectAndCompute(colour, None)
+        if descriptors is None:
+            return PhotographFeatures(np.empty((0, 2)), np.empty((0, 128), np.float32))
+        order = np.argsort([-keypoint.response for keypoint in keypoints], kind="stable")[:most]
+        return _opencv_features([keypoints[i] for i in order], descriptors[order])
+
+    return extract
+
+
+def _kornia(kind: str, file: str) -> Extract:
+    from mkdesc.evaluation.photographs.kornia_networks import extractor
+
+    return extractor(kind, Path(file))
+
+
+def _stored(file: str) -> Extract:
+    from mkdesc.evaluation.photographs.stored import stored_features
+
+    return stored_features(Path(file))
+
+
+def _python_function(name: str, module: str, function: str) -> Extract:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # as `python -m` does
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"method {name!r}: expected MODULE:FUNCTION ({error})") from None
+    if not callable(found):
+        raise ValueError(f"method {name!r}: expected a function, got {found!r}")
+
+    def extract(photograph: Photograph, most: int) -> PhotographFeatures:
+        result = found(photograph.gray, most)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise ValueError(f"{name}: expected positions and descriptors, got {type(result)}")
+        return _checked(name, *result)
+
+    return extract
+
+
+def _checked(name: str, xy: ArrayLike, descriptors: ArrayLike) -> PhotographFeatures:
+    positions = np.asarray(xy, np.float64)
+    if positions.ndim != 2 or positions.shape[1] != 2 or not np.isfinite(positions).all():
+        raise ValueError(f"{name}: expected finite positions (N, 2), got {positions.shape}")
+    return PhotographFeatures(positions, as_descriptors(descriptors, len(positions), name))
+
+
+#: Methods that need a file.
+_BY_FILE: dict[str, Callable[[str], Extract]] = {
+    "aliked": lambda file: _kornia("aliked", file),
+    "disk": lambda file: _kornia("disk", file),
+    "xfeat": lambda file: _kornia("xfeat", file),
+    "opencv-aliked": lambda file: _opencv_network("ALIKED_create", file),
+    "opencv-disk": lambda file: _opencv_network("DISK_create", file),
+    "hloc": _stored,
+}

@@ -1,0 +1,67 @@
+"""Mirrored photographs: no camera sees them, but files hold them.
+
+What is matched between a photograph and its mirror image agrees on a homography that mirrors.
+There are many fundamental matrices with the same matches, and whichever is found takes wrong ones
+along. So a fundamental matrix is not believed where a homography that mirrors explains a good
+part of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mkdesc.images.reading import opencv
+
+__all__ = ["mirrored_homography", "mirrors"]
+
+#: Share of the matches of a fundamental matrix, and how many of them, that a homography that
+#: mirrors must explain. Of mirror images of photographs it explains 0.4 and more.
+EXPLAINED, FEWEST = 0.25, 10
+
+#: Samples of four that are tried: enough, if a quarter is right.
+TRIES = 1000
+
+Floats = NDArray[np.float64]
+
+
+def mirrored_homography(here: Floats, there: Floats, threshold: float) -> Floats | None:
+    """The homography (3, 3) that mirrors, if many matches of a fundamental matrix agree on it.
+
+    Parameters
+    ----------
+    here, there
+        (M, 2): positions of matches that agree on a fundamental matrix.
+    threshold
+        Pixels an inlier may be off.
+
+    Examples
+    --------
+    >>> here = np.random.default_rng(0).uniform(0, 100, (40, 2))
+    >>> found = mirrored_homography(here, here * [-1, 1] + [99, 0], 2.0)
+    >>> (found / found[2, 2]).round(3)[0].tolist()
+    [-1.0, 0.0, 99.0]
+    >>> mirrored_homography(here, here + 5, 2.0) is None
+    True
+    """
+    if len(here) < FEWEST:
+        return None
+    cv2 = opencv()
+    flip = np.diag([-1.0, 1, 1])
+    try:
+        matrix, agree = cv2.findHomography(
+            here * [-1, 1], there, cv2.USAC_MAGSAC, threshold, None, TRIES, 0.999
+        )
+    except cv2.error:  # what it throws when all points are one, say
+        return None
+    if matrix is None or not np.isfinite(matrix).all():
+        return None
+    found: Floats = matrix @ flip
+    enough = agree.sum() >= max(FEWEST, EXPLAINED * len(here))
+    return found if enough and mirrors(found, here[agree.ravel() > 0]) else None
+
+
+def mirrors(matrix: Floats, here: Floats) -> bool:
+    """Whether a homography (3, 3) mirrors what is at some positions (M, 2) of the first image."""
+    depth = float(np.median(here @ matrix[2, :2] + matrix[2, 2]))
+    return bool(np.linalg.det(matrix) * depth < 0)

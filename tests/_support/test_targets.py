@@ -1,0 +1,55 @@
+"""What may be written over."""
+
+import os
+
+import pytest
+
+from mkdesc._support.files import atomic_folder, atomic_path
+from mkdesc._support.targets import check_replaced, check_target
+
+
+def test_only_files_of_the_kind_are_replaced(tmp_path):
+    file = tmp_path / "a.csv"
+    for content, refused in ((b"x,y\n1,2\n", False), (b"", False), (b"diary", True)):
+        file.write_bytes(content)
+        if refused:
+            with pytest.raises(FileExistsError, match="is another kind of file"):
+                check_target(file, own=rb"\Ax,y\n")
+        else:
+            check_target(file, own=rb"\Ax,y\n")
+    check_target(file, own=rb"\Ax,y\n", overwrite=True)
+
+
+def test_files_of_a_folder_that_is_read_stay_but_for_own_ones(tmp_path):
+    photograph, own = tmp_path / "in" / "a.jpg", tmp_path / "in" / "m.csv"
+    photograph.parent.mkdir()
+    photograph.write_bytes(b"pixels")
+    own.write_bytes(b"x,y\n")
+    os.link(photograph, tmp_path / "b.csv")
+    with pytest.raises(ValueError, match="is read by the same work"):
+        check_target(tmp_path / "b.csv", [photograph.parent], rb"\Ax,y\n", overwrite=True)
+    check_target(own, [photograph.parent], rb"\Ax,y\n")
+    with pytest.raises(ValueError, match="is read by the same work"):
+        check_target(own, [own], rb"\Ax,y\n")
+
+
+def test_folders_that_are_read_or_of_others_are_not_replaced(tmp_path):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (inner / "1.png").touch()
+    for read in (tmp_path / "a", inner, inner / "1.png"):
+        with pytest.raises(ValueError, match="is read by the same work"):
+            check_replaced(tmp_path / "a", read, "own.json")
+    with pytest.raises(FileExistsError, match="has files of others"):
+        check_replaced(tmp_path / "a", tmp_path / "c", "own.json")
+    (tmp_path / "a" / "own.json").touch()
+    check_replaced(tmp_path / "a", tmp_path / "c", "own.json")
+
+
+@pytest.mark.parametrize("writing", [atomic_path, atomic_folder])
+def test_errors_without_a_number_or_a_name_say_what_was_written(tmp_path, writing):
+    """As numpy has them: "80128 requested and 3040 written"."""
+    for error in (OSError("80128 requested and 3040 written"), OSError(28, "No space left")):
+        with pytest.raises(OSError, match=r"out\.npy"), writing(tmp_path / "out.npy"):
+            raise error
+    assert not list(tmp_path.iterdir())

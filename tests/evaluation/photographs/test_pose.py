@@ -1,0 +1,176 @@
+"""The pose benchmark on a small scene, in every layout, beside a script of its own."""
+
+import cv2
+import h5py
+import numpy as np
+import pytest
+
+from mkdesc.datasets.poses import Camera, read_pose_pairs
+from mkdesc.evaluation.photographs.judging import Options
+from mkdesc.evaluation.photographs.pose import run_pose
+
+MANY = Options(keypoints=800)
+
+
+def by_hand(pair):
+    """Degrees by which OpenCV's SIFT, matcher and solver are off."""
+    sift = cv2.SIFT_create(enable_precise_upscale=True)
+    found = [
+        sift.detectAndCompute(cv2.imread(str(path), cv2.IMREAD_GRAYSCALE), None)
+        for path in pair.images
+    ]
+    rows = [np.sqrt(one / one.sum(axis=1, keepdims=True)) for _, one in found]
+    matches = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(*rows)
+    a = np.array([found[0][0][match.queryIdx].pt for match in matches])
+    b = np.array([found[1][0][match.trainIdx].pt for match in matches])
+    matrix = pair.cameras[0].matrix
+    essential, mask = cv2.findEssentialMat(
+        a, b, matrix, method=cv2.USAC_MAGSAC, prob=0.9999, threshold=1.0
+    )
+    _, rotation, translation, _ = cv2.recoverPose(essential[:3], a, b, matrix, mask=mask)
+    turn = np.linalg.norm(cv2.Rodrigues(rotation @ pair.rotation.T)[0])
+    true = pair.translation / np.linalg.norm(pair.translation)
+    aside = np.arccos(min(1, abs(true @ translation.ravel())))
+    return np.degrees(max(turn, aside))
+
+
+def test_the_pose_is_that_of_a_script(strecha):
+    (pair,) = read_pose_pairs(strecha)
+    results = run_pose(strecha, ["rootsift", "mkdesc"], options=MANY)
+    expected = by_hand(pair)
+    scores = results.details["rootsift"]["pairs"][pair.name]
+    assert scores["error"] == pytest.approx(expected, abs=1)
+    assert scores["error"] < 2
+    assert scores["right"] >= scores["inliers"] * 0.9 > 50
+    # One pair: the curve rises to 1 on a line and stays there.
+    auc, *_ = results.tables[0].rows[0].values
+    assert auc == pytest.approx(100 * (1 - scores["error"] / 2 / 5))
+
+
+def test_cameras_follow_the_size_of_the_files(strecha):
+    (pair,) = read_pose_pairs(strecha)
+    expected = [[300, 0, 159.5], [0, 300, 119.5], [0, 0, 1]]
+    np.testing.assert_allclose(pair.cameras[1].matrix, expected, atol=1e-9)
+    centre = -pair.rotation.T @ pair.translation
+    np.testing.assert_allclose(centre, [1.2, 0.1, 0.1])
+
+
+def test_rays_undo_the_lens(strecha, tmp_path):
+    pycolmap = pytest.importorskip("pycolmap")
+    folder = _as_colmap(strecha, tmp_path, pycolmap, distortion=0.05)
+    (pair,) = read_pose_pairs(folder)
+    xy = np.array([[159.5, 119.5], [300.0, 200.0]])
+    rays = pair.cameras[0].rays(xy)
+    np.testing.assert_allclose(rays[0], 0, atol=1e-9)
+    radius = np.linalg.norm(rays[1])
+    bent = rays[1] * (1 + 0.05 * radius**2) * 300 + [159.5, 119.5]
+    np.testing.assert_allclose(bent, xy[1], atol=1e-6)
+
+
+def _as_colmap(strecha, folder, pycolmap, distortion):
+    (pair,) = read_pose_pairs(strecha)
+    (folder / "sparse").mkdir()
+    (folder / "images").symlink_to(strecha / "images")
+    (folder / "sparse" / "cameras.txt").write_text(
+        f"1 SIMPLE_RADIAL 320 240 300 160 120 {distortion}\n"
+    )
+    lines = []
+    poses = (np.eye(3), np.zeros(3)), (pair.rotation, pair.translation)
+    for number, (rotation, translation) in enumerate(poses):
+        x, y, z, w = pycolmap.Rotation3d(rotation).quat
+        numbers = " ".join(map(str, (w, x, y, z, *translation)))
+        lines.append(f"{number + 1} {numbers} 1 {number}.png\n\n")
+    (folder / "sparse" / "images.txt").write_text("".join(lines))
+    (folder / "sparse" / "points3D.txt").write_text("")
+    return folder
+
+
+def _as_imc(strecha, folder):
+    (pair,) = read_pose_pairs(strecha)
+    for name in ("images", "calibration", "new-vis-pairs"):
+        (folder / name).mkdir()
+    poses = (np.eye(3), np.zeros(3)), (pair.rotation, pair.translation)
+    for number, (rotation, translation) in enumerate(poses):
+        image = cv2.imread(str(pair.images[number]))
+        cv2.imwrite(str(folder / "images" / f"{number}.jpg"), image)
+        with h5py.File(folder / "calibration" / f"calibration_{number}.h5", "w") as file:
+            file["K"], file["R"] = pair.cameras[number].matrix, rotation
+            file["T"] = translation
+    np.save(folder / "new-vis-pairs" / "keys-th-0.1.npy", np.array(["0-1"]))
+    return folder
+
+
+def _as_list(strecha, folder, words):
+    (pair,) = read_pose_pairs(strecha)
+    (folder / "images").symlink_to(strecha / "images")
+    matrices = np.concatenate([camera.matrix.ravel() for camera in pair.cameras])
+    pose = np.column_stack([pair.rotation, pair.translation])
+    if words == 38:
+        numbers = [0, 0, *matrices, *np.vstack([pose, [0, 0, 0, 1]]).ravel()]
+    else:
+        numbers = [*matrices, *pair.rotation.ravel(), *pair.translation]
+    file = folder / "pairs.txt"
+    file.write_text(f"0.png 1.png {' '.join(map(str, numbers))}\n\n")
+    return file
+
+
+@pytest.mark.parametrize("layout", ["colmap", "imc", "38", "32"])
+def test_every_layout_holds_the_same_pair(strecha, tmp_path, layout):
+    if layout == "colmap":
+        place = _as_colmap(strecha, tmp_path, pytest.importorskip("pycolmap"), 0.0)
+    elif layout == "imc":
+        place = _as_imc(strecha, tmp_path)
+    else:
+        place = _as_list(strecha, tmp_path, int(layout))
+    (expected,), (pair,) = read_pose_pairs(strecha), read_pose_pairs(place)
+    np.testing.assert_allclose(pair.rotation, expected.rotation, atol=1e-9)
+    np.testing.assert_allclose(pair.translation, expected.translation, atol=1e-9)
+    xy = np.array([[10.0, 20], [300, 100]])
+    for one, other in zip(pair.cameras, expected.cameras, strict=True):
+        np.testing.assert_allclose(one.rays(xy), other.rays(xy), atol=1e-9)
+
+
+def test_views_that_differ_too_much_are_left_out(strecha):
+    with pytest.raises(ValueError, match="within 10 degrees"):
+        read_pose_pairs(strecha, max_angle=10)
+
+
+def test_thresholds_are_chosen_on_pairs_that_are_not_reported(strecha, tmp_path):
+    file = _as_list(strecha, tmp_path, 32)
+    line = file.read_text()
+    swapped = read_pose_pairs(strecha)[0]
+    back = swapped.rotation.T, -swapped.rotation.T @ swapped.translation
+    matrix = " ".join(map(str, swapped.cameras[0].matrix.ravel()))
+    numbers = " ".join(map(str, np.concatenate([np.ravel(one) for one in back])))
+    file.write_text(line.strip() + f"\n1.png 0.png {matrix} {matrix} {numbers}\n")
+    results = run_pose(file, ["rootsift"], options=MANY, threshold=None)
+    assert list(results.details["rootsift"]["pairs"]) == ["pairs 1-0"]
+    assert "1 pairs; thresholds chosen on 1 others" in results.tables[0].title
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a b c\n", "line 1: expected 38 words"),
+        (" ".join(["0.png", "1.png", *["x"] * 30]), "finite numbers"),
+        (" ".join(["0.png", "1.png", "1", "0", *["1"] * 34]), "not turned"),
+        (" ".join(["9.png", "1.png", *["1"] * 30]), "no such file"),
+    ],
+)
+def test_bad_lists_are_named(tmp_path, text, message):
+    file = tmp_path / "pairs.txt"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_pose_pairs(file)
+
+
+def test_a_place_without_truth_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no such file or folder"):
+        read_pose_pairs(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="no COLMAP model"):
+        read_pose_pairs(tmp_path)
+
+
+def test_a_camera_without_a_lens_is_its_matrix():
+    matrix = np.array([[50.0, 0, 10], [0, 40, 20], [0, 0, 1]])
+    np.testing.assert_allclose(Camera(matrix).rays(np.array([[60.0, 60]])), [[1, 1]])
