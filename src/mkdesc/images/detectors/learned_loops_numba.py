@@ -172,7 +172,7 @@ def exceeding(wide, a, b, c, d, out):
         out[x] = beside & (value > a[x]) & (value > b[x]) & (value > c[x]) & (value > d[x])
 
 
-def find_maxima(scores, first, last, column, row, x, y, score):
+def find_maxima(scores, first, last, least_bend, column, row, x, y, score):
     """Strict maxima within 5 x 5 px, of rows ``first`` to ``last`` - 1; returns how many.
 
     Their pixels are written to ``column`` and ``row``, places by parabolas to ``x`` and ``y``.
@@ -211,9 +211,12 @@ def find_maxima(scores, first, last, column, row, x, y, score):
                 middle = np.float64(scores[i, j])
                 left, right = np.float64(scores[i, j - 1]), np.float64(scores[i, j + 1])
                 up, down = np.float64(scores[i - 1, j]), np.float64(scores[i + 1, j])
+                bend_x, bend_y = 2 * middle - left - right, 2 * middle - up - down
+                if not min(bend_x, bend_y) > least_bend:
+                    continue
                 column[found], row[found], score[found] = j, i, scores[i, j]
-                x[found] = j + (right - left) / (2 * (2 * middle - left - right))
-                y[found] = i + (down - up) / (2 * (2 * middle - up - down))
+                x[found] = j + (right - left) / (2 * bend_x)
+                y[found] = i + (down - up) / (2 * bend_y)
                 found += 1
     return found
 

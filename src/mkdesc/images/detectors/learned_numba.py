@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.detectors.learned_reference import (
+    LEAST_BEND,
     NORMALISED_RADIUS,
     SOFTENING,
     Maxima,
@@ -58,7 +59,7 @@ def compile_learned() -> Loops:
     lines = (read(1, "int64"), read(2))
     return Loops(
         compile_loop(loops.score_rows, (*score, types.float32, write(2))),
-        compile_loop(loops.find_maxima, (read(2), whole, whole, *places)),
+        compile_loop(loops.find_maxima, (read(2), whole, whole, types.float64, *places)),
         compile_loop(
             loops.mean_angles, (read(2), *[read(1, "int64")] * 2, read(1), write(1, "float64"))
         ),
@@ -125,7 +126,7 @@ def maxima(
         most = ((last - first + 2) // 3) * ((scores[level].shape[1] + 2) // 3)
         column, row = np.empty(most, np.int64), np.empty(most, np.int64)
         x, y, value = np.empty(most), np.empty(most), np.empty(most, np.float32)
-        count = loops.find(scores[level], first, last, column, row, x, y, value)
+        count = loops.find(scores[level], first, last, LEAST_BEND, column, row, x, y, value)
         column, row, x, y, value = (each[:count] for each in (column, row, x, y, value))
         return Maxima(np.full(count, level), column + m, row + m, x + m, y + m, value)
 
