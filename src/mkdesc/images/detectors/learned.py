@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
+from mkdesc.images.detectors.learned_reference import Maxima
 from mkdesc.images.detectors.learned_weights import Weights, load_weights
 from mkdesc.images.detectors.places import RADIUS, one_per_place, spread_evenly
 
@@ -71,48 +72,57 @@ class Learned:
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
-        network = self._network()
-        engine = "numba" if self.device is None else "torch"
-        engine = self.engine if self.device is None else engine
+        engine = self.engine if self.device is None else "torch"
         how: Any = import_module(f"mkdesc.images.detectors.learned_{engine}")
-        more = {}
+        more: dict[str, Any] = {}
         if engine == "numba":
             more["n_threads"] = checked_threads(self.n_threads)
         if engine == "torch":
             more["device"] = self.device or "cpu"
-        levels, found = how.maxima(gray, network, LEVELS, **more)
-        scales = 2 ** (found.level / 2)
-        sizes = np.array([gray.shape]) / np.array(
-            [tuple(level.shape) for level in levels] or [(1, 1)]
-        )
-        down, across = sizes[found.level].T
-        x, y = (found.x + 0.5) * across - 0.5, (found.y + 0.5) * down - 0.5
+        levels, found = how.maxima(gray, self._network(), LEVELS, **more)
+        shapes = [tuple(level.shape) for level in levels]
         if mask is not None:
+            x, y = _places(found, gray.shape, shapes)
             inside = mask[np.rint(y).astype(int), np.rint(x).astype(int)] != 0
-            kept = np.flatnonzero(inside)
-            found, x, y, scales = found.take(kept), x[kept], y[kept], scales[kept]
-        # Instead of an angle each has its number: angles are for those that are kept.
-        number = np.arange(len(x))
-        every = Keypoints(np.column_stack([x, y, SIGMA * scales, number]), found.score)
-        chosen = self._chosen(every)
-        number = chosen.points[:, 3].astype(np.int64)
+            found = found.take(np.flatnonzero(inside))
+        n = self.max_keypoints
+        some = found
+        if n is not None and not self.spread:
+            some = found.strongest(n if self.repeats else round(SPARE * n) + 100)
+        chosen = self._chosen(_keypoints(some, gray.shape, shapes))
+        if n is not None and len(chosen) < n and len(some) < len(found.score):
+            some = found
+            chosen = self._chosen(_keypoints(some, gray.shape, shapes))
         points = chosen.points.copy()
-        points[:, 3] = 0 if self.upright else how.angles(levels, found.take(number))
+        points[:, 3] = 0
+        if not self.upright:
+            points[:, 3] = how.angles(levels, some.take(chosen.points[:, 3].astype(np.int64)))
         return Keypoints(points, chosen.scores)
 
     def _chosen(self, every: Keypoints) -> Keypoints:
         """Those that are kept."""
         n = self.max_keypoints
-        if self.repeats:
-            return every.strongest(n) if not self.spread or n is None else spread_evenly(every, n)
-        if n is None or self.spread:
-            kept = one_per_place(every, RADIUS / SIGMA * every.points[:, 2])
-            return kept if n is None else spread_evenly(kept, n)
-        some = every.strongest(round(SPARE * n) + 100)
-        kept = one_per_place(some, RADIUS / SIGMA * some.points[:, 2], n)
-        if len(kept) < n and len(some) < len(every):
-            kept = one_per_place(every, RADIUS / SIGMA * every.points[:, 2], n)
-        return kept
+        if not self.repeats:
+            at_once = None if self.spread else n
+            every = one_per_place(every, RADIUS / SIGMA * every.points[:, 2], at_once)
+        return spread_evenly(every, n) if self.spread and n is not None else every.strongest(n)
+
+
+def _places(
+    found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Places x and y (N,) in the image, by its shape and those of the levels."""
+    down, across = (np.array([shape]) / np.array(shapes or [(1, 1)]))[found.level].T
+    return (found.x + 0.5) * across - 0.5, (found.y + 0.5) * down - 0.5
+
+
+def _keypoints(
+    found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
+) -> Keypoints:
+    """Keypoints with their numbers in place of angles: angles are for those that are kept."""
+    x, y = _places(found, shape, shapes)
+    sigma, number = SIGMA * 2 ** (found.level / 2), np.arange(len(x))
+    return Keypoints(np.column_stack([x, y, sigma, number]), found.score)
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.compiling import array_type, compile_loop, once
 from mkdesc.images.detectors.learned_reference import (
+    LEAST_BEND,
     NORMALISED_RADIUS,
     SOFTENING,
     Maxima,
@@ -52,23 +53,13 @@ def compile_learned() -> Loops:
     def write(ndim: int, dtype: str = "float32") -> Any:
         return array_type(dtype, ndim, written=True)
 
-    whole, real = types.int64, types.float64
-    score = (
-        read(2),
-        whole,
-        whole,
-        read(6),
-        read(2),
-        *[read(1, "int64")] * 2,
-        whole,
-        real,
-        write(2),
-    )
-    places = (*[write(1, "int64")] * 2, *[write(1, "float64")] * 2)
+    whole = types.int64
+    score = (read(2), whole, whole, read(3), read(2), *[read(1, "int64")] * 2, whole)
+    places = (*[write(1, "int64")] * 2, *[write(1, "float64")] * 2, write(1))
     lines = (read(1, "int64"), read(2))
     return Loops(
-        compile_loop(loops.score_rows, score, fastmath=loops.FAST),
-        compile_loop(loops.find_maxima, (read(2), whole, whole, *places)),
+        compile_loop(loops.score_rows, (*score, types.float32, write(2))),
+        compile_loop(loops.find_maxima, (read(2), whole, whole, types.float64, *places)),
         compile_loop(
             loops.mean_angles, (read(2), *[read(1, "int64")] * 2, read(1), write(1, "float64"))
         ),
@@ -77,7 +68,7 @@ def compile_learned() -> Loops:
 
 
 class Arranged(NamedTuple):
-    """Weights as the loops want them: by eight channels, kernels in 5 x 5."""
+    """Weights as the loops want them: by eight channels, of the last layer by two rows."""
 
     weights: Floats
     biases: Floats
@@ -89,18 +80,23 @@ class Arranged(NamedTuple):
 def arranged(network: Weights) -> Arranged:
     """Arrange weights."""
     channels = np.array([1, *(len(bias) for _, bias in network.layers)], np.int64)
+    sides = np.array([weight.shape[2] for weight, _ in network.layers], np.int64)
     blocks = -(-int(channels.max()) // 8)
-    layers = len(network.layers)
-    weights = np.zeros((layers, blocks, int(channels.max()), 5, 8, 5), np.float32)
-    biases = np.zeros((layers, 8 * blocks), np.float32)
+    most = int((channels[:-1] * (sides + 1) * sides).max())
+    weights = np.zeros((len(sides), blocks, 8 * most), np.float32)
+    biases = np.zeros((len(sides), 8 * blocks), np.float32)
     for number, (weight, bias) in enumerate(network.layers):
         out, into, side, _ = weight.shape
-        edge = (5 - side) // 2
-        whole = np.pad(weight, ((0, 8 * blocks - out), (0, 0), (edge, edge), (edge, edge)))
-        by_eight = whole.reshape(blocks, 8, into, 5, 5).transpose(0, 2, 3, 1, 4)
-        weights[number, :, :into] = by_eight
         biases[number, :out] = bias
-    sides = np.array([weight.shape[2] for weight, _ in network.layers], np.int64)
+        whole = np.zeros((8 * blocks, into, side, side), np.float32)
+        whole[:out] = weight
+        by_eight = [whole[start : start + 8] for start in range(0, 8 * blocks, 8)]
+        if number == len(sides) - 1:
+            two = np.zeros((2, into, side + 1, side), np.float32)
+            two[0, :, :-1], two[1, :, 1:] = weight[0], weight[0]
+            by_eight, biases[number, 1] = [two], bias[0]
+        for block, some in enumerate(by_eight):
+            weights[number, block, : some.size] = some.transpose(1, 2, 3, 0).ravel()
     return Arranged(weights, biases, channels, sides)
 
 
@@ -113,52 +109,47 @@ def maxima(
     gray: NDArray[np.uint8], weights: Weights, levels: int, n_threads: int = 1
 ) -> tuple[list[Floats], Maxima]:
     """The levels of an image, and all maxima on them."""
-    loops, network = compile_learned(), arranged(weights)
-    sizes = level_sizes(*gray.shape, levels, 2 * weights.margin + 3)
+    loops, network, m = compile_learned(), arranged(weights), weights.margin
+    sizes = level_sizes(*gray.shape, levels, 2 * m + 3)
     if not sizes:
         return [], no_maxima()
+    scores = [np.empty((height - 2 * m, width - 2 * m), np.float32) for height, width in sizes]
+
+    def score(level: int, first: int, last: int) -> None:
+        softening = np.float32(SOFTENING)
+        loops.score(
+            images[level], first, last, *network, NORMALISED_RADIUS, softening, scores[level]
+        )
+
+    def find(level: int, first: int, last: int) -> Maxima:
+        # Of 3 x 3 pixels one at most is larger than all others within 5 x 5.
+        most = ((last - first + 2) // 3) * ((scores[level].shape[1] + 2) // 3)
+        column, row = np.empty(most, np.int64), np.empty(most, np.int64)
+        x, y, value = np.empty(most), np.empty(most), np.empty(most, np.float32)
+        count = loops.find(scores[level], first, last, LEAST_BEND, column, row, x, y, value)
+        column, row, x, y, value = (each[:count] for each in (column, row, x, y, value))
+        return Maxima(np.full(count, level), column + m, row + m, x + m, y + m, value)
+
     with ThreadPoolExecutor(n_threads) as pool:
-
-        def by_strips(rows: int, work: Callable[[int, int], Any]) -> list[Any]:
-            strips = [(start, min(start + STRIP, rows)) for start in range(0, rows, STRIP)]
-            if n_threads == 1:
-                return [work(*strip) for strip in strips]
-            return list(pool.map(lambda strip: work(*strip), strips))
-
-        images = _pyramid(gray, sizes, loops, by_strips)
-        found = []
-        for level, image in enumerate(images):
-            scores = np.empty(
-                (image.shape[0] - 2 * weights.margin, image.shape[1] - 2 * weights.margin),
-                np.float32,
-            )
-
-            def score(
-                first: int, last: int, image: Floats = image, scores: Floats = scores
-            ) -> None:
-                loops.score(image, first, last, *network, NORMALISED_RADIUS, SOFTENING, scores)
-
-            def find(first: int, last: int, scores: Floats = scores) -> tuple[Any, ...]:
-                most = (last - first) * scores.shape[1] // 4 + 8
-                column, row = np.empty(most, np.int64), np.empty(most, np.int64)
-                x, y = np.empty(most), np.empty(most)
-                count = loops.find(scores, first, last, column, row, x, y)
-                return column[:count], row[:count], x[:count], y[:count]
-
-            by_strips(len(scores), score)
-            parts = by_strips(len(scores), find)
-            column, row, x, y = (np.concatenate(each) for each in zip(*parts, strict=True))
-            m = weights.margin
-            which = np.full(len(row), level)
-            found.append(Maxima(which, column + m, row + m, x + m, y + m, scores[row, column]))
+        run: Callable[..., Any] = map if n_threads == 1 else pool.map
+        images = _pyramid(gray, sizes, loops, run)
+        strips = [
+            (level, *strip) for level, score in enumerate(scores) for strip in _strips(len(score))
+        ]
+        list(run(score, *zip(*strips, strict=True)))
+        found = list(run(find, *zip(*strips, strict=True)))
     return images, Maxima(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _strips(rows: int) -> list[tuple[int, int]]:
+    return [(start, min(start + STRIP, rows)) for start in range(0, rows, STRIP)]
 
 
 def _pyramid(
     gray: NDArray[np.uint8],
     sizes: list[tuple[int, int]],
     loops: Loops,
-    by_strips: Callable[..., Any],
+    run: Callable[..., Any],
 ) -> list[Floats]:
     """An image in [0, 1] in ever smaller sizes."""
     images = [np.multiply(gray, np.float32(1 / 255), dtype=np.float32)]
@@ -167,15 +158,14 @@ def _pyramid(
         rows, columns = _resizing(len(before), height), _resizing(before.shape[1], width)
 
         def shorten(
-            first: int,
-            last: int,
+            strip: tuple[int, int],
             before: Floats = before,
             after: Floats = after,
             lines: tuple[Any, ...] = (*rows, *columns),
         ) -> None:
-            loops.shorten(before, *lines, first, last, after)
+            loops.shorten(before, *lines, *strip, after)
 
-        by_strips(height, shorten)
+        list(run(shorten, _strips(height)))
         images.append(after)
     return images
 

@@ -21,6 +21,7 @@ from mkdesc.images.detectors.learned_weights import Weights
 __all__ = [
     "ANGLE_RADIUS",
     "ANGLE_SIGMA",
+    "LEAST_BEND",
     "NORMALISED_RADIUS",
     "SOFTENING",
     "Maxima",
@@ -33,9 +34,13 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
 #: Half the side of the square in which an image is normalised, and what is added to its deviation.
 NORMALISED_RADIUS, SOFTENING = 15, 0.02
+#: Twice a maximum minus its two neighbours, at least, along rows and columns: less is rounding,
+#: which is all there is in images of one gray level.
+LEAST_BEND = 1e-3
 #: Sigma of the Gaussian in which gradients are averaged for a keypoint's angle, and its radius.
 ANGLE_SIGMA, ANGLE_RADIUS = 4.0, 12
 
@@ -65,6 +70,12 @@ class Maxima(NamedTuple):
     def take(self, indices: NDArray[np.int64]) -> Maxima:
         """Some of them."""
         return Maxima(*(values[indices] for values in self))
+
+    def strongest(self, n: int) -> Maxima:
+        """Those with the ``n`` highest scores, and all that are as high as the last of them."""
+        if len(self.score) <= n:
+            return self
+        return self.take(np.flatnonzero(self.score >= np.partition(self.score, -n)[-n]))
 
 
 def no_maxima() -> Maxima:
@@ -166,20 +177,23 @@ def maxima(gray: NDArray[np.uint8], weights: Weights, levels: int) -> tuple[list
         largest = score > others
         largest[[0, -1]] = largest[:, [0, -1]] = False
         row, column = np.nonzero(largest)
-        middle = score[row, column]
-        x = column + _vertex(score[row, column - 1], middle, score[row, column + 1])
-        y = row + _vertex(score[row - 1, column], middle, score[row + 1, column])
+        exact = score.astype(np.float64)
+        middle = exact[row, column]
+        x, bend_x = _vertex(exact[row, column - 1], middle, exact[row, column + 1])
+        y, bend_y = _vertex(exact[row - 1, column], middle, exact[row + 1, column])
+        which = np.full(len(row), level)
         m = weights.margin
-        found.append(Maxima(np.full(len(row), level), column + m, row + m, x + m, y + m, middle))
+        every = Maxima(which, column + m, row + m, column + x + m, row + y + m, score[row, column])
+        found.append(every.take(np.flatnonzero(np.minimum(bend_x, bend_y) > LEAST_BEND)))
     if not found:
         return [], no_maxima()
     return images, Maxima(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _vertex(before: Floats, middle: Floats, after: Floats) -> NDArray[np.float64]:
-    """Where a parabola through three values, the middle one the largest, has its top."""
-    before, middle, after = (values.astype(np.float64) for values in (before, middle, after))
-    return (after - before) / (2 * (2 * middle - before - after))
+def _vertex(before: Doubles, middle: Doubles, after: Doubles) -> tuple[Doubles, Doubles]:
+    """Where a parabola through three values has its top, from the middle one; how it bends."""
+    bend = 2 * middle - before - after
+    return (after - before) / (2 * bend), bend
 
 
 def angle_taps() -> Floats:

@@ -17,6 +17,7 @@ from torch.nn.functional import avg_pool2d, conv2d, interpolate, pad
 from mkdesc.images.detectors.learned_reference import (
     ANGLE_RADIUS,
     ANGLE_SIGMA,
+    LEAST_BEND,
     NORMALISED_RADIUS,
     SOFTENING,
     Maxima,
@@ -146,18 +147,21 @@ def maxima(
         row, column = largest.nonzero().unbind(1)
         wide = score[0].double()
         middle = wide[row, column]
-        x = column + _vertex(wide[row, column - 1], middle, wide[row, column + 1])
-        y = row + _vertex(wide[row - 1, column], middle, wide[row + 1, column])
-        parts = (torch.full_like(row, level), column + m, row + m, x + m, y + m, middle.float())
-        found.append(parts)
+        x, bend_x = _vertex(wide[row, column - 1], middle, wide[row, column + 1])
+        y, bend_y = _vertex(wide[row - 1, column], middle, wide[row + 1, column])
+        which = torch.full_like(row, level)
+        parts = (which, column + m, row + m, column + x + m, row + y + m, middle.float())
+        bent = torch.minimum(bend_x, bend_y) > LEAST_BEND
+        found.append([part[bent] for part in parts])
     if not found:
         return [], no_maxima()
     every = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
     return [smaller[0] for smaller in images], Maxima(*every)
 
 
-def _vertex(before: Tensor, middle: Tensor, after: Tensor) -> Tensor:
-    return (after - before) / (2 * (2 * middle - before - after))
+def _vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+    bend = 2 * middle - before - after
+    return (after - before) / (2 * bend), bend
 
 
 @torch.inference_mode()
