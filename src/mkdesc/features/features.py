@@ -52,7 +52,7 @@ class Features:
     Parameters
     ----------
     detector
-        ``"sift"``, ``"orb"``, ``"gftt"``, ... (see
+        ``"learned"``, ``"dog"``, ``"sift"``, ``"orb"``, ... (see
         :data:`mkdesc.images.detectors.registry.DETECTORS`), one of these with your own settings
         (:func:`~mkdesc.images.make_detector`), or an OpenCV detector. A number
         is taken for ``max_keypoints``: ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.

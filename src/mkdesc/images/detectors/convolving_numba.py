@@ -39,9 +39,7 @@ def block_sums(side, channels, vectors, rectified):
 
             def spread(pointer):
                 undefined = ir.Constant(vector, ir.Undefined)
-                first = builder.insert_element(
-                    undefined, builder.load(pointer), ir.IntType(32)(0)
-                )
+                first = builder.insert_element(undefined, builder.load(pointer), ir.IntType(32)(0))
                 zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
                 return builder.shuffle_vector(first, undefined, zeros)
 

@@ -23,6 +23,9 @@ __all__ = ["LEVELS", "SIGMA", "Learned"]
 SIGMA = 1.6
 #: Levels of the pyramid, each 1 / sqrt 2 of the one before.
 LEVELS = 6
+#: A score counts so many times what it would on the next finer level: what coarse levels show is
+#: seen again more often (docs/keypoints.md).
+COARSER = 1.1
 #: Maxima for each keypoint that is wanted: some are of one place, and dropped.
 SPARE = 2.0
 
@@ -34,8 +37,7 @@ class Learned:
     Attributes
     ----------
     weights
-        Name of bundled weights or a file; None: ``keypoints-turned``, or ``keypoints-upright``
-        where angles do not matter.
+        Name of bundled weights, or a file.
     repeats
         Whether to keep keypoints of several levels that are of one place.
     spread
@@ -49,7 +51,7 @@ class Learned:
     upright: bool = False
     n_threads: int | None = None
     device: str | None = None
-    weights: str | os.PathLike[str] | None = None
+    weights: str | os.PathLike[str] = "keypoints"
     repeats: bool = False
     spread: bool = False
     engine: str = "numba"
@@ -65,10 +67,7 @@ class Learned:
         self._network()
 
     def _network(self) -> Weights:
-        name = self.weights
-        if name is None:
-            name = "keypoints-upright" if self.upright else "keypoints-turned"
-        return _loaded(os.fspath(name))
+        return _loaded(os.fspath(self.weights))
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
@@ -80,6 +79,7 @@ class Learned:
         if engine == "torch":
             more["device"] = self.device or "cpu"
         levels, found = how.maxima(gray, self._network(), LEVELS, **more)
+        found = found._replace(score=_weighed(found.score, found.level))
         shapes = [tuple(level.shape) for level in levels]
         if mask is not None:
             x, y = _places(found, gray.shape, shapes)
@@ -108,6 +108,16 @@ class Learned:
         return spread_evenly(every, n) if self.spread and n is not None else every.strongest(n)
 
 
+def _weighed(score: NDArray[np.float32], level: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Scores (N,) that favour coarse levels.
+
+    >>> _weighed(np.array([1, 1, -1], np.float32), np.array([0, 1, 1])).round(2).tolist()
+    [1.0, 1.100000023841858, -0.9100000262260437]
+    """
+    factor = COARSER ** level.astype(np.float32)
+    return np.where(score > 0, score * factor, score / factor).astype(np.float32)
+
+
 def _places(
     found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -116,9 +126,7 @@ def _places(
     return (found.x + 0.5) * across - 0.5, (found.y + 0.5) * down - 0.5
 
 
-def _keypoints(
-    found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
-) -> Keypoints:
+def _keypoints(found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]) -> Keypoints:
     """Keypoints with their numbers in place of angles: angles are for those that are kept."""
     x, y = _places(found, shape, shapes)
     sigma, number = SIGMA * 2 ** (found.level / 2), np.arange(len(x))

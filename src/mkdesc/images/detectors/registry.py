@@ -35,7 +35,7 @@ DETECTORS = {
 }
 
 #: What finds keypoints, unless told otherwise.
-DEFAULT_DETECTOR = "sift"
+DEFAULT_DETECTOR = "learned"
 
 #: Fields that say how much is done, and where; the others of a detector are its own settings.
 COMMON = ("max_keypoints", "upright", "n_threads", "device")
