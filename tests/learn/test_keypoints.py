@@ -198,12 +198,12 @@ def test_the_command_without_numba_and_opencv(folder, tmp_path):
     code = (
         "import sys; sys.modules['numba'] = sys.modules['cv2'] = None;"
         "from mkdesc.learn import keypoint_training as training; training.MEASURED_PAIRS = 2;"
-        "from mkdesc.cli.app import main; main()"
+        "from mkdesc.cli import main; main()"
     )
     output = tmp_path / "mine.safetensors"
     words = ["learn", "keypoints", str(folder), "-o", str(output), "--steps", "3"]
     words += ["--model", "photo", "--device", "cpu"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "5 photographs, 3 steps" in done.stdout and "written: " in done.stdout
+    assert "5 photographs, 3 steps" in done.stderr and "written: " in done.stderr
     assert load_weights(output).card["kind"] == "turned"
