@@ -24,7 +24,7 @@ import mkdesc
 from mkdesc._support.installed import versions
 from mkdesc.evaluation.photographs.base import Photograph
 from mkdesc.evaluation.photographs.homography import run_homography
-from mkdesc.evaluation.photographs.judging import Options
+from mkdesc.evaluation.photographs.judging import PhotographOptions
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.evaluation.photographs.pose import run_pose
 from mkdesc.images.reading import read_gray
@@ -59,14 +59,14 @@ def methods_with(peers: Path) -> list[str]:
 
 def planes(data: Path, methods: list[str], keypoints: int) -> dict[str, Any]:
     results = run_homography(
-        data / "sequences", methods, options=Options(keypoints), progress=_tell
+        data / "sequences", methods, options=PhotographOptions(keypoints), progress=_tell
     )
     print(f"\n{keypoints} keypoints\n\n{results.markdown()}", flush=True)
     return results.to_dict()
 
 
 def depth(scene: Path, methods: list[str], keypoints: int) -> dict[str, Any]:
-    options = Options(keypoints, 1024)
+    options = PhotographOptions(keypoints, 1024)
     results = run_pose(scene, methods, options=options, progress=_tell)
     print(f"\n{scene.name}, {keypoints} keypoints\n\n{results.markdown()}", flush=True)
     return results.to_dict()
