@@ -14,7 +14,7 @@ from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
-from mkdesc.evaluation.photographs.judging import Options
+from mkdesc.evaluation.photographs.judging import PhotographOptions
 from mkdesc.evaluation.photographs.pose import run_pose
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
@@ -128,7 +128,7 @@ def _homography(
         results = run_homography(
             root,
             split_list(methods) or DEFAULT_METHODS,
-            options=Options(keypoints, max_side or None, ratio),
+            options=PhotographOptions(keypoints, max_side or None, ratio),
             threshold=threshold,
             output=output,
             progress=tell,
@@ -173,7 +173,7 @@ def _pose(
         results = run_pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
-            options=Options(keypoints, max_side or None, ratio),
+            options=PhotographOptions(keypoints, max_side or None, ratio),
             threshold=threshold or None,
             max_angle=max_angle,
             output=output,

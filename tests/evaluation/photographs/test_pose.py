@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.poses import Camera, read_pose_pairs
-from mkdesc.evaluation.photographs.judging import Options
+from mkdesc.evaluation.photographs.judging import PhotographOptions
 from mkdesc.evaluation.photographs.pose import run_pose
 
-MANY = Options(keypoints=800)
+MANY = PhotographOptions(keypoints=800)
 
 
 def by_hand(pair):

@@ -15,7 +15,7 @@ from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
 from mkdesc.evaluation.photographs.extracting import Found
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
-from mkdesc.evaluation.photographs.judging import Judged, Options, judge_pairs
+from mkdesc.evaluation.photographs.judging import Judged, PhotographOptions, judge_pairs
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, score_pose
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
@@ -47,7 +47,7 @@ def run_pose(
     truth: str | Path,
     methods: Iterable[str] = DEFAULT_METHODS,
     *,
-    options: Options | None = None,
+    options: PhotographOptions | None = None,
     threshold: float | None = 1.0,
     max_angle: float = MAX_ANGLE,
     output: str | Path | None = None,
@@ -79,7 +79,7 @@ def run_pose(
         pairs,
         partial(_score_pair, tried),
         methods,
-        options or Options(max_side=1024),
+        options or PhotographOptions(max_side=1024),
         output,
         progress,
         workers,
