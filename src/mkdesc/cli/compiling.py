@@ -81,6 +81,7 @@ def compile_others() -> None:
     from mkdesc.compute.cpu.backend import compile_head
     from mkdesc.images.cutting import compile_for, compile_halving
     from mkdesc.images.detectors.dog import compile_dog
+    from mkdesc.images.detectors.learned_numba import compile_learned
     from mkdesc.matching.distinct import match_distinct
     from mkdesc.matching.guided import match_guided
     from mkdesc.matching.nearest import match_descriptors
@@ -89,6 +90,7 @@ def compile_others() -> None:
     compile_for("uint8")
     compile_halving()
     compile_dog()
+    compile_learned()
     few, places = np.eye(2, dtype=np.float32), np.eye(2)
     match_descriptors(few, few)
     match_distinct(few, few, places, places)
