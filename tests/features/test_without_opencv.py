@@ -74,4 +74,5 @@ def test_the_command_for_matches_says_what_it_needs(folder):
     code = "from mkdesc.cli import main; main()"
     done = run(code, "match", folder / "a.png", folder / "b.png")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "geometry of matches needs OpenCV" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "geometry of matches needs OpenCV" in done.stderr

@@ -23,8 +23,10 @@ def save(path, colours, **how):
 
 def assert_same(data, within, as_stored=False):
     mine, theirs = (decode(data, as_stored) for decode in (_by_pillow, _by_opencv))
-    assert mine is not None and theirs is not None
-    assert mine.shape == theirs.shape and mine.dtype == theirs.dtype == np.uint8
+    assert mine is not None
+    assert theirs is not None
+    assert mine.shape == theirs.shape
+    assert mine.dtype == theirs.dtype == np.uint8
     assert np.abs(mine.astype(int) - theirs).max() <= within
 
 
