@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
@@ -52,8 +53,7 @@ def _learn(
     how to train further and, on a cluster, with who works and where. ``reads`` is never
     written over.
     """
-    if output.suffix != ".safetensors":
-        raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
+    check_ending("--output", output, [".safetensors"])
     check_target(output, (*reads, model_file(how.continue_from)), OWN_MODEL, how.overwrite)
     whitening, trained = how.whitening(), how.trained()
     mkd.fit()

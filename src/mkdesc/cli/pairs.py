@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_choice, check_integer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, MaxPixels, Overwrite
 from mkdesc.cli.progress import console, resumable, told
@@ -77,10 +78,9 @@ def command(
     )
     from mkdesc.retrieval.similar import similar_pairs
 
-    if how not in _HOW:
-        raise ValueError(f"--how: expected one of {', '.join(_HOW)}, got {how!r}")
-    if k is not None and k < 1:
-        raise ValueError(f"-k: expected an integer >= 1, got {k}")
+    check_choice("--how", how, _HOW)
+    if k is not None:
+        check_integer("-k", k)
     if verify and how != "retrieved":
         raise ValueError(f"--verify: expected --how retrieved, got {how}")
     names = find_images([images])
