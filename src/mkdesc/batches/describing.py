@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mkdesc._support.check import check_not_both
 from mkdesc._support.files import only_here
 from mkdesc._support.places import as_place, is_address
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import same_input
@@ -142,7 +142,7 @@ def describe_file(
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
         known = work.open(settings, {"patches": as_place(source), **how.inputs()})
         target.begin()
-        _fill(target, source, patches, how, known, progress or nobody, workers)
+        _fill(target, source, patches, how, known, progress or no_progress, workers)
         if same_input(known["patches"], as_place(source)) is None:
             raise ValueError(
                 f"{source}: was changed while it was read; remove {work.place} and describe again"

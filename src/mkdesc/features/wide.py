@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import in_order
 from mkdesc.features.features import Features
 from mkdesc.features.looking import features_in_view, features_in_views
@@ -73,7 +73,7 @@ def match_wide(
     options: TwoViewOptions,
     most: int,
     threads: int,
-    tell: Progress = nobody,
+    tell: Progress = no_progress,
     limit: float = float("inf"),
 ) -> TwoViewResult:
     """Match two photographs from wherever they were taken.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import WorkFolder
@@ -177,7 +177,7 @@ def learn_shards(
     """
     start = time.perf_counter()
     mkd, whitening = _checked(mkd, whitening)
-    tell = progress or nobody
+    tell = progress or no_progress
     total: Statistics | None = None
     patches = points = 0
     raw: list[NDArray[np.float32]] = []

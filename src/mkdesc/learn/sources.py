@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.places import as_place
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, share_memory
 from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
@@ -86,7 +86,7 @@ class _Source:
     ) -> Learned:
         """Learn here, or, linear heads, by other processes: heads are trained on all patches."""
         if share_memory(workers):
-            blocks = self._counted(progress or nobody)
+            blocks = self._counted(progress or no_progress)
             return learn_model(blocks, mkd, whitening, self.pairs, trained, progress, self.fresh)
         if trained is not None:
             raise ValueError("trained: executors and clusters learn linear heads; expected None")

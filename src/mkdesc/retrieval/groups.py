@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import in_order
 from mkdesc.retrieval.agreement import agree
@@ -55,7 +55,7 @@ def verified_pairs(
     least
         Matches that must agree.
     """
-    tell = progress or nobody
+    tell = progress or no_progress
     pairs = similar_pairs(index.signatures, k, tell)
 
     def matches(pair: Pair) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
@@ -51,7 +51,7 @@ def similar_pairs(
     progress
         Told of every image.
     """
-    tell = progress or nobody
+    tell = progress or no_progress
     names = signatures.names
     wanted = neighbours_for(len(names)) if k is None else k
     check_integer("k", wanted)

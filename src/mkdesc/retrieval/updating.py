@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mkdesc._support.files import atomic_path, only_here
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import check_settings, is_untouched
 from mkdesc.features.folder import (
@@ -74,7 +74,9 @@ def update_index(
     images = find_images(sources)
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
-        return _updated(images, sources, path, settings, progress or nobody, max_pixels, workers)
+        return _updated(
+            images, sources, path, settings, progress or no_progress, max_pixels, workers
+        )
 
 
 def _updated(

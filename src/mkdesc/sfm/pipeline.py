@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mkdesc._support.files import atomic_path, only_here, saying_what_failed
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import content_part
@@ -149,7 +149,7 @@ def reconstruct(
         ValueError, which says why, if no model came out.
     """
     how = how or Mapping()
-    tell = progress or nobody
+    tell = progress or no_progress
     target = Path(output)
     with only_here(target):
         before = read_report(target / REPORT)
@@ -173,7 +173,7 @@ def match_images(
 ) -> Matched:
     """The first half of :func:`reconstruct`: ``features/`` and ``database.db``."""
     how = how or Mapping()
-    tell = progress or nobody
+    tell = progress or no_progress
     target = Path(output)
     with only_here(target):
         matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
@@ -305,7 +305,7 @@ def map_database(
     target = Path(output)
     with only_here(target):
         return _map_database(
-            Path(existing), Path(images), target, how or Mapping(), progress or nobody
+            Path(existing), Path(images), target, how or Mapping(), progress or no_progress
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
@@ -131,7 +131,7 @@ def judge_pairs(
         **more,
         "descriptors": {method.name: method.identity for method in chosen},
     }
-    report = tell or nobody
+    report = tell or no_progress
     judged = {}
     with open_run(output, config, files) as folder:
         settings = Extraction(folder.absolute(), options.keypoints, options.max_side)
