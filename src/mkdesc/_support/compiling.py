@@ -32,7 +32,7 @@ __all__ = [
     "array_type",
     "compile_loop",
     "is_cached",
-    "once",
+    "locked_cache",
     "type_of",
 ]
 
@@ -56,11 +56,11 @@ NOTHING = 1e-70
 T = TypeVar("T")
 
 
-def once(make: Callable[..., T]) -> Callable[..., T]:
+def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     """Call a function once for the same arguments, however many threads ask for the result.
 
     >>> numbers = iter(range(10))
-    >>> @once
+    >>> @locked_cache
     ... def take(name):
     ...     return next(numbers)
     >>> take("a"), take("b"), take("a")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.files import atomic_folder, read_json
 from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
@@ -186,7 +186,7 @@ def write_shard(folder: Path, entries: Sequence[Entry], words: int) -> Shard:
     return Shard(folder)
 
 
-@once
+@locked_cache
 def _compiled() -> Callable[..., None]:
     from mkdesc.retrieval.scores_numba import add_scores
 
