@@ -24,14 +24,14 @@ from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.models import bundled_models, model_file, open_model, parse_model
 
-__all__ = ["How", "describe_file"]
+__all__ = ["DescribeSettings", "describe_file"]
 
 #: Patches of a piece of work: a part of the output.
 ROWS = 16_384
 
 
 @dataclass(frozen=True)
-class How:
+class DescribeSettings:
     """What describes: a model, or kernels without whitening.
 
     Attributes
@@ -134,7 +134,7 @@ def describe_file(
             raise ValueError(f"{name}: the memory of this process, which others cannot reach")
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
-    how = How(model and _everywhere(model), raw, patches.size, resize, device)
+    how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device)
     width = how.open().transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
     target = FORMATS[Path(place).suffix](place, patches.count, width, ROWS)
     work = target.work
@@ -156,7 +156,7 @@ def _fill(
     target: Output,
     source: str | Path,
     patches: PatchSource,
-    how: How,
+    how: DescribeSettings,
     known: dict[str, str],
     tell: Progress,
     workers: Workers,
@@ -220,7 +220,7 @@ def _pieces(patches: PatchSource, missing: list[int], rows: int) -> Iterator[Pie
 
 
 def _describe(
-    source: str, how: How, known: dict[str, str], output: Output, piece: Piece
+    source: str, how: DescribeSettings, known: dict[str, str], output: Output, piece: Piece
 ) -> str | None:
     """Describe a piece into its part of the output; if that cannot be, why."""
     part, patches = piece
@@ -247,5 +247,5 @@ def _opened(source: str, known: str) -> PatchSource:
 
 
 @lru_cache(1)
-def _descriptor(how: How, known: str | None) -> MKD:
+def _descriptor(how: DescribeSettings, known: str | None) -> MKD:
     return how.open()
