@@ -231,8 +231,8 @@ def test_a_second_fit_forgets_the_first(data):
     whitening = Whitening("lw", 4).fit(X[:600] ** 3, labels[:600])
     twice = whitening.fit(X, labels)
     assert twice.statistics_.n == len(X)
-    locked_cache = Whitening("lw", 4).fit(X, labels)
-    np.testing.assert_array_equal(twice.transform(X), locked_cache.transform(X))
+    once = Whitening("lw", 4).fit(X, labels)
+    np.testing.assert_array_equal(twice.transform(X), once.transform(X))
 
 
 def test_data_after_fit_count(data):

@@ -183,7 +183,7 @@ def _words(operation: dict[str, Any]) -> str:
 def read_json(text: str) -> dict[str, Any]:
     """A JSON object without repeated names and without NaN; ValueError for anything else."""
 
-    def locked_cache(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) < len(pairs):
             names = [name for name, _ in pairs]
@@ -195,7 +195,7 @@ def read_json(text: str) -> dict[str, Any]:
         raise ValueError(f"its card has {text}")
 
     try:
-        values = json.loads(text, object_pairs_hook=locked_cache, parse_constant=no_number)
+        values = json.loads(text, object_pairs_hook=once, parse_constant=no_number)
     except json.JSONDecodeError:
         raise ValueError("its card is not JSON") from None
     if not isinstance(values, dict):
