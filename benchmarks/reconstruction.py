@@ -24,7 +24,7 @@ import pycolmap
 
 from mkdesc.features import Settings
 from mkdesc.features.features import DEFAULT_MODEL
-from mkdesc.sfm import Mapping, reconstruct
+from mkdesc.sfm import SfmOptions, reconstruct
 
 
 def true_rotations(folder: Path) -> dict[str, np.ndarray]:
@@ -112,10 +112,10 @@ def main() -> None:
             print(line(f"COLMAP SIFT ({mean})", best, true, seconds), flush=True)
         for model, ratio in itertools.product(options.models, options.ratios):
             settings = Settings(max_keypoints=mean, sensitive=True, model=model)
-            how = Mapping(settings, ratio=ratio, cameras=options.cameras)
+            sfm_options = SfmOptions(settings, ratio=ratio, cameras=options.cameras)
             with tempfile.TemporaryDirectory() as temporary:
                 start = time.perf_counter()
-                reconstruct(folder / "images", temporary, how=how)
+                reconstruct(folder / "images", temporary, options=sfm_options)
                 seconds = time.perf_counter() - start
                 best = pycolmap.Reconstruction(f"{temporary}/sparse/0")
                 print(line(f"mkdesc {model}, {ratio:g}", best, true, seconds), flush=True)

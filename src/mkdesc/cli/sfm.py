@@ -75,7 +75,7 @@ def command(
     code 1 if some could not be read; the others are reconstructed.
     """
     from mkdesc.features.folder import Settings
-    from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
+    from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
 
     if stop_after not in (None, "matches"):
         raise ValueError(f"--stop-after: expected matches, got {stop_after!r}")
@@ -83,7 +83,7 @@ def command(
         raise ValueError("--stop-after: expected not to be given with --database")
 
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
-    how = Mapping(
+    options = SfmOptions(
         settings,
         ratio,
         cameras=cameras,
@@ -94,14 +94,14 @@ def command(
     )
     with resumable(), workers_at(cluster) as workers, told("items", keep=True) as tell:
         if stop_after is not None:
-            matched = match_images(images, output, how, pairs, tell, max_pixels, workers)
+            matched = match_images(images, output, options, pairs, tell, max_pixels, workers)
         elif database is not None:
-            report = map_database(database, images, output, how, tell)
+            report = map_database(database, images, output, options, tell)
         else:
             report = reconstruct(
                 images,
                 output,
-                how=how,
+                options=options,
                 pairs=pairs,
                 progress=tell,
                 max_pixels=max_pixels,
