@@ -34,7 +34,7 @@ def indexed(tmp_path_factory):
         for number, (angle, zoom) in enumerate([(0, 1), (25, 1.1), (-40, 0.9)]):
             file = root / "photos" / f"{place}/{number}.png"
             cv2.imwrite(str(file), make_view(place, angle, zoom))
-    mkdesc.Index.update(root / "photos", root / "index", FEW)
+    mkdesc.build_index(root / "photos", root / "index", FEW)
     return root
 
 
@@ -46,5 +46,5 @@ def places(indexed, tmp_path):
 @pytest.fixture
 def index(indexed, places, tmp_path):
     shutil.copytree(indexed / "index", tmp_path / "index")
-    mkdesc.Index.update(places, tmp_path / "index")  # it was made of photographs elsewhere
+    mkdesc.build_index(places, tmp_path / "index")  # it was made of photographs elsewhere
     return mkdesc.Index(tmp_path / "index")

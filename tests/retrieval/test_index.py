@@ -70,13 +70,13 @@ def test_updates_leave_what_a_new_index_has(places, view, tmp_path, monkeypatch)
     monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 4)
     monkeypatch.setattr("mkdesc.retrieval.updating.SHARD", 4)
     target = tmp_path / "index"
-    mkdesc.Index.update(places, target, FEW)
-    assert mkdesc.Index.update(places, target) == ([], [], [], sorted(_names(places)), {})
+    mkdesc.build_index(places, target, FEW)
+    assert mkdesc.build_index(places, target) == ([], [], [], sorted(_names(places)), {})
     (places / "0/1.png").unlink()
     shutil.copy(places / "2/0.png", places / "1/0.png")
     cv2.imwrite(str(places / "2/9.png"), view(2, 10))
     (places / "broken.png").write_bytes(b"nothing")
-    news = mkdesc.Index.update(places, target)
+    news = mkdesc.build_index(places, target)
     assert (news.added, news.changed, news.gone) == (["2/9.png"], ["1/0.png"], ["0/1.png"])
     assert list(news.bad) == ["broken.png"]
     index = mkdesc.Index(target)
@@ -109,12 +109,12 @@ def test_interrupted_work_goes_on(places, tmp_path, monkeypatch, step):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
+        mkdesc.build_index(places, tmp_path / "index", FEW, stop)
     described = {file: file.stat().st_mtime_ns for file in tmp_path.glob("index/features/*/*")}
     assert len(described) >= 5
     if step == "indexing":  # what is there is whole
         assert len(mkdesc.Index(tmp_path / "index")) == 4
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    mkdesc.build_index(places, tmp_path / "index", FEW)
     assert {file: file.stat().st_mtime_ns for file in described} == described
     index = mkdesc.Index(tmp_path / "index")
     assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(places))}
@@ -122,11 +122,11 @@ def test_interrupted_work_goes_on(places, tmp_path, monkeypatch, step):
 
 def test_two_at_once_are_refused(places, tmp_path):
     def again(what, done, total):
-        mkdesc.Index.update(places, tmp_path / "index", FEW)
+        mkdesc.build_index(places, tmp_path / "index", FEW)
 
     with pytest.raises(ValueError, match="index: another process is writing here"):
-        mkdesc.Index.update(places, tmp_path / "index", FEW, again)
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
+        mkdesc.build_index(places, tmp_path / "index", FEW, again)
+    mkdesc.build_index(places, tmp_path / "index", FEW)
     assert len(mkdesc.Index(tmp_path / "index")) == 9
 
 
@@ -135,8 +135,8 @@ def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
     (index / ".shard-000001.01234567.partial").mkdir(parents=True)
     for name in ("words-000000.npy", ".index.json.01234567.partial"):
         (index / name).write_text("half")
-    mkdesc.Index.update(places, index, FEW)
-    mkdesc.Index.update(places, tmp_path / "other", FEW)
+    mkdesc.build_index(places, index, FEW)
+    mkdesc.build_index(places, tmp_path / "other", FEW)
     listed = [
         {path.relative_to(folder) for path in folder.rglob("*")}
         for folder in (index, tmp_path / "other")
@@ -156,9 +156,9 @@ def test_photographs_that_were_replaced(places, tmp_path, replace_file, when, ho
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt):
-        mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
+        mkdesc.build_index(places, tmp_path / "index", FEW, stop)
     replace_file(places / "0/0.bmp", places / "2/0.bmp", how)
-    found = mkdesc.Index.update(places, tmp_path / "index", FEW)
+    found = mkdesc.build_index(places, tmp_path / "index", FEW)
     assert found.changed == ([] if when.startswith("while") else ["0/0.bmp"])
     index = mkdesc.Index(tmp_path / "index")
     assert {one.name for one in index.find(places / "2/0.bmp", 2)} == {"0/0.bmp", "2/0.bmp"}
@@ -167,13 +167,13 @@ def test_photographs_that_were_replaced(places, tmp_path, replace_file, when, ho
 
 
 def test_photographs_that_were_touched_are_kept_and_read_once(places, tmp_path, monkeypatch):
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    mkdesc.build_index(places, tmp_path / "index", FEW)
     for file in places.rglob("*.png"):
         os.utime(file, ns=(0, 0))
     monkeypatch.setattr("mkdesc.features.folder.read_gray", None)  # nothing is described
-    assert mkdesc.Index.update(places, tmp_path / "index").kept == sorted(_names(places))
+    assert mkdesc.build_index(places, tmp_path / "index").kept == sorted(_names(places))
     monkeypatch.setattr("mkdesc._support.workfolder._content", None)
-    assert mkdesc.Index.update(places, tmp_path / "index").kept == sorted(_names(places))
+    assert mkdesc.build_index(places, tmp_path / "index").kept == sorted(_names(places))
     assert len(mkdesc.Index(tmp_path / "index")) == 9
 
 
@@ -181,7 +181,7 @@ def test_an_index_of_another_version_is_searched_but_not_added_to(places, index,
     for module in ("features.folder", "_support.workfolder"):
         monkeypatch.setattr(f"mkdesc.{module}.__version__", "9.9.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 9\.9\.9\)"):
-        mkdesc.Index.update(places, index.path)
+        mkdesc.build_index(places, index.path)
     assert mkdesc.Index(index.path).find(places / "1/2.png", k=1)[0].name == "1/2.png"
 
 
@@ -189,11 +189,11 @@ def test_full_shards_are_not_written_again(places, view, tmp_path, monkeypatch):
     for module in ("shards", "updating"):
         monkeypatch.setattr(f"mkdesc.retrieval.{module}.SHARD", 4)
     target = tmp_path / "index"
-    mkdesc.Index.update(places, target, FEW)
+    mkdesc.build_index(places, target, FEW)
     before = json.loads((target / "index.json").read_text())["shards"]
     assert len(before) == 3  # of 4, 4 and 1 images
     cv2.imwrite(str(places / "2/9.png"), view(2, 10))
-    mkdesc.Index.update(places, target)
+    mkdesc.build_index(places, target)
     after = json.loads((target / "index.json").read_text())["shards"]
     assert after[:2] == before[:2]
     assert len(after) == 3
@@ -203,9 +203,9 @@ def test_full_shards_are_not_written_again(places, view, tmp_path, monkeypatch):
 def test_words_are_learned_again_when_there_are_many_more(places, tmp_path):
     (tmp_path / "few").mkdir()
     shutil.copy(places / "0/0.png", tmp_path / "few/a.png")
-    mkdesc.Index.update(tmp_path / "few", tmp_path / "index", FEW)
+    mkdesc.build_index(tmp_path / "few", tmp_path / "index", FEW)
     few = len(mkdesc.Index(tmp_path / "index").signatures.words)
-    mkdesc.Index.update([tmp_path / "few", places], tmp_path / "index")
+    mkdesc.build_index([tmp_path / "few", places], tmp_path / "index")
     index = mkdesc.Index(tmp_path / "index")
     assert len(index.signatures.words) > 5 * few
     assert len(index) == 10
@@ -218,7 +218,7 @@ def test_what_is_no_index_is_refused(places, tmp_path):
     (tmp_path / "index").mkdir()
     (tmp_path / "index/thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="index: expected an index, or a new or empty folder"):
-        mkdesc.Index.update(places, tmp_path / "index")
+        mkdesc.build_index(places, tmp_path / "index")
     (tmp_path / "index/index.json").write_text("{}")
     with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
         mkdesc.Index(tmp_path / "index")
@@ -273,7 +273,7 @@ def test_damage_is_named_and_mended(index, places, name, harm):
     harm(shard.folder / name)
     with pytest.raises(ValueError, match=r"shard-\d+/\w+\.\w+: missing or damaged; mkdesc index"):
         mkdesc.Index(index.path)
-    mkdesc.Index.update(places, index.path)
+    mkdesc.build_index(places, index.path)
     assert groups(mkdesc.Index(index.path)) == before
     assert {file: file.stat().st_mtime_ns for file in described} == described
 
@@ -289,10 +289,10 @@ def test_lost_words_and_features_are_made_again(index, places, harm):
     harm(words)
     with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; mkdesc index"):
         mkdesc.Index(index.path)
-    mkdesc.Index.update(places, index.path)
+    mkdesc.build_index(places, index.path)
     assert groups(mkdesc.Index(index.path)) == before
     (index.path / "features/1/2.png.npz").unlink()
-    assert mkdesc.Index.update(places, index.path).changed == ["1/2.png"]
+    assert mkdesc.build_index(places, index.path).changed == ["1/2.png"]
     assert groups(mkdesc.Index(index.path)) == before
 
 
@@ -365,7 +365,7 @@ def test_what_cannot_be_looked_up(index, places):
 def test_settings_are_not_mixed(index, places):
     other = Settings(max_keypoints=200, output="uint8")
     with pytest.raises(ValueError, match=r"other settings .max_keypoints 300 instead of 200"):
-        mkdesc.Index.update(places, index.path, other)
+        mkdesc.build_index(places, index.path, other)
     assert index.settings == FEW
 
 
@@ -373,10 +373,10 @@ def test_no_usable_image(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.png").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"none of 1 images is usable; .*a\.png"):
-        mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+        mkdesc.build_index(tmp_path / "in", tmp_path / "index")
     cv2.imwrite(str(tmp_path / "in/a.png"), np.full((50, 50), 7, np.uint8))
     with pytest.raises(ValueError, match="no keypoints in any of 1 images"):
-        mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+        mkdesc.build_index(tmp_path / "in", tmp_path / "index")
 
 
 def test_places_are_told_apart(index):
@@ -421,7 +421,7 @@ def test_shards_of_other_words_are_refused_and_made_again(index, places):
     np.save(words, np.load(words)[:-1])
     with pytest.raises(ValueError, match=r"words-\d+\.npy: of other words than the shards are"):
         mkdesc.Index(index.path)
-    mkdesc.Index.update(places, index.path)
+    mkdesc.build_index(places, index.path)
     again = mkdesc.Index(index.path)
     assert len(again.signatures.words) == len(index.signatures.words) - 1
     assert groups(again) == before

@@ -62,7 +62,7 @@ def test_frames_follow_each_other():
 
 
 def test_views_of_a_place_are_paired_and_places_connected(places, tmp_path):
-    mkdesc.Index.update(places, tmp_path / "index", Settings(max_keypoints=300, output="uint8"))
+    mkdesc.build_index(places, tmp_path / "index", Settings(max_keypoints=300, output="uint8"))
     signatures = mkdesc.Index(tmp_path / "index").signatures
     names = signatures.names
     within = {pair for pair in combinations(sorted(names), 2) if pair[0][0] == pair[1][0]}

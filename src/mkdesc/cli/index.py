@@ -36,11 +36,11 @@ def command(
     Exit code 1 if some could not be read; the others are done.
     """
     from mkdesc.features.folder import Settings
-    from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
     with resumable(), workers_at(cluster) as workers, told("images") as tell:
-        found = Index.update(images, output, settings, tell, max_pixels, workers)
+        found = build_index(images, output, settings, tell, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}

@@ -76,6 +76,7 @@ def command(
         write_pairs,
     )
     from mkdesc.retrieval.similar import similar_pairs
+    from mkdesc.retrieval.updating import build_index
 
     if how not in _HOW:
         raise ValueError(f"--how: expected one of {', '.join(_HOW)}, got {how!r}")
@@ -107,7 +108,7 @@ def command(
             tempfile.TemporaryDirectory() as folder,
         ):
             place = Path(folder) / "index" if index is None else index
-            bad = Index.update(images, place, None, tell, max_pixels, workers).bad
+            bad = build_index(images, place, None, tell, max_pixels, workers).bad
             opened = Index(place)
             found = (
                 verified_pairs(opened, k, tell)

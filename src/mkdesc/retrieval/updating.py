@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -36,7 +37,7 @@ from mkdesc.retrieval.manifest import (
 )
 from mkdesc.retrieval.shards import SHARD, Entry, Shard, write_shards
 
-__all__ = ["DEFAULT", "Updated", "update_index"]
+__all__ = ["DEFAULT", "Updated", "build_index"]
 
 #: Words are learned again when there are so many times as many images.
 GROWTH = 4
@@ -62,20 +63,39 @@ class Updated(NamedTuple):
     bad: dict[str, str]
 
 
-def update_index(
-    sources: Sequence[str | Path],
-    path: Path,
+def build_index(
+    images: str | Path | Sequence[str | Path],
+    path: str | os.PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> Updated:
-    """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
-    images = find_images(sources)
+    """Make an index of photographs, or bring it up to date.
+
+    Parameters
+    ----------
+    images
+        Photographs and folders of them. What is new or changed is described, what is gone
+        is forgotten.
+    path
+        Folder of the index. Interrupted, the same call goes on.
+    settings
+        How to detect and describe; None: as the index has it, or 1,000 keypoints.
+    progress
+        Told of every image.
+    max_pixels
+        Larger images are refused.
+    workers
+        Images at a time (None: one per core), an executor or a Dask client.
+    """
+    sources = [images] if isinstance(images, (str, Path)) else images
+    path = Path(path)
+    found = find_images(sources)
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
         return _updated(
-            images, sources, path, settings, progress or no_progress, max_pixels, workers
+            found, sources, path, settings, progress or no_progress, max_pixels, workers
         )
 
 

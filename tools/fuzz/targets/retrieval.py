@@ -17,12 +17,12 @@ _VICTIMS = (
 
 
 def _index(folder: Path) -> None:
-    from mkdesc import Index
+    from mkdesc import build_index
 
     (folder / "photos").mkdir()
     for name, colour in (("a.png", False), ("b.png", True)):
         (folder / "photos" / name).write_bytes(encoded(".png", colour))
-    Index.update(folder / "photos", folder / "index", settings(), workers=1)
+    build_index(folder / "photos", folder / "index", settings(), workers=1)
 
 
 def _find(folder: Path) -> None:
@@ -36,13 +36,13 @@ def _find(folder: Path) -> None:
 
 def _update(folder: Path) -> None:
     """Bring a copy up to date: what is damaged is made again, or refused."""
-    from mkdesc import Index
+    from mkdesc import Index, build_index
 
     copy = folder / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder / "index", copy)
     with without_notes():
-        Index.update(folder / "photos", copy, workers=1)
+        build_index(folder / "photos", copy, workers=1)
     if sorted(Index(copy).names) != ["a.png", "b.png"]:
         raise RuntimeError(f"images {Index(copy).names}")
 
