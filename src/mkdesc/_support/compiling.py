@@ -28,7 +28,7 @@ __all__ = [
     "CAREFUL",
     "EXACT",
     "FAST",
-    "NOTHING",
+    "TINY_SQUARE",
     "array_type",
     "compile_loop",
     "is_cached",
@@ -51,7 +51,7 @@ CAREFUL = FAST | {"fastmath": {"reassoc", "nsz", "contract"}}
 EXACT = FAST | {"fastmath": False}
 
 #: What squared norms are kept above, to divide by their roots: nothing at all stays zeros.
-NOTHING = 1e-70
+TINY_SQUARE = 1e-70
 
 T = TypeVar("T")
 
