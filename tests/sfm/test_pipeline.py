@@ -357,7 +357,7 @@ def test_models_of_someone_else_are_left_alone(noise, tmp_path):
     model = tmp_path / "out" / "sparse" / "0" / "points3D.bin"
     model.parent.mkdir(parents=True)
     model.write_bytes(b"years of work")
-    with pytest.raises(ValueError, match="sparse: not made by mkdesc; choose another place"):
+    with pytest.raises(ValueError, match="sparse: not made by mkdesc; choose another output"):
         reconstruct(noise, tmp_path / "out", options=OPTIONS)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["sparse"]
     assert model.read_bytes() == b"years of work"

@@ -64,9 +64,9 @@ def check_target(
     if not target.is_file():
         raise ValueError(f"{target}: is a device or a pipe, expected the name of a file")
     is_own = own is None or _says(target, own)
-    for place in reads:
-        if place is not None and _reads(Path(place), target, is_own and own is not None):
-            name = "" if Path(place) == target else f" ({place})"
+    for location in reads:
+        if location is not None and _reads(Path(location), target, is_own and own is not None):
+            name = "" if Path(location) == target else f" ({location})"
             raise ValueError(
                 f"{target}: is read by the same work{name}, and would be lost; choose another name"
             )
@@ -92,11 +92,13 @@ def is_same(a: AnyPath, b: AnyPath) -> bool:
         return Path(a).resolve() == Path(b).resolve()
 
 
-def _reads(place: Path, target: Path, is_own: bool) -> bool:
-    """Whether a file is a place that is read, or in it."""
-    if not place.is_dir():
-        return is_same(place, target)
-    return not is_own and any(is_same(file, target) for file in place.rglob("*") if file.is_file())
+def _reads(location: Path, target: Path, is_own: bool) -> bool:
+    """Whether a file is a location that is read, or in it."""
+    if not location.is_dir():
+        return is_same(location, target)
+    return not is_own and any(
+        is_same(file, target) for file in location.rglob("*") if file.is_file()
+    )
 
 
 def _says(file: Path, own: bytes) -> bool:

@@ -148,7 +148,7 @@ def _extract_into(
         if changed := [name for name in stored if not same_input(known[name], images[name])]:
             raise ValueError(
                 f"{target}: {len(changed)} photographs have changed since it was written, such as "
-                f"{changed[0]}; remove it to describe all again, or choose another place"
+                f"{changed[0]}; remove it to describe all again, or choose another output"
             )
         work_folder(parts).open(json.loads(settings))  # refuses what is not ours to remove
         missing = {name: file for name, file in images.items() if name not in known}

@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.locations import as_location
 from mkdesc._support.npy import BROKEN, read_archive
-from mkdesc._support.places import as_place
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, share_memory
 from mkdesc.datasets.colmap import read_observations
@@ -156,7 +156,7 @@ def learn_patches(
 
     def shards() -> list[Shard]:
         cut = whole_points(labels, SHARD)
-        return [RowShard(as_place(path), rows, labels[rows]) for rows in cut]
+        return [RowShard(as_location(path), rows, labels[rows]) for rows in cut]
 
     data = _Source(blocks, shards, source.count)
     learned = data.learn(mkd, whitening, progress, trained, workers, parts)

@@ -209,7 +209,7 @@ def _prepared(
     base = target / DATABASE
     stored = database.stored_images(base, settings)
     if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
     extracted = extract_features(
         found,
         target / FEATURES,
@@ -318,7 +318,7 @@ def _map_database(
     _check_seed(options.seed)
     read_report(target / REPORT)  # refuses what is not ours
     if (target / SPARSE).exists() and not (target / REPORT).exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
     base = target / DATABASE
     if not existing.is_file():
         what = "expected a file" if existing.exists() else "does not exist"

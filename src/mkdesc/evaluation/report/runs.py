@@ -169,7 +169,7 @@ def check_results(
     """
     for read in reads:
         if is_same(folder, read):
-            raise ValueError(f"{folder}: is one of the runs ({read}); choose another folder")
+            raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
     if not Path(folder).is_dir():
         return
     own = {"results.json": rb"\A\{\s*\"benchmark\"", "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|"}
