@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkdesc._support.apart import run_apart
 from mkdesc._support.files import atomic_folder
+from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.centres import refine_centres
@@ -36,7 +36,7 @@ def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
     RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
     """
     tell("verifying", 0, 0)
-    run_apart(_verify, str(base), seed or 0)
+    run_isolated(_verify, str(base), seed or 0)
     tell("verifying", 1, 1)
 
 
