@@ -61,20 +61,20 @@ def test_frames_follow_each_other():
         sequential_pairs(names, 0)
 
 
-def test_views_of_a_place_are_paired_and_places_connected(places, tmp_path):
-    mkdesc.build_index(places, tmp_path / "index", Settings(max_keypoints=300, output="uint8"))
+def test_views_of_a_scene_are_paired_and_scenes_connected(scenes, tmp_path):
+    mkdesc.build_index(scenes, tmp_path / "index", Settings(max_keypoints=300, output="uint8"))
     signatures = mkdesc.Index(tmp_path / "index").signatures
     names = signatures.names
     within = {pair for pair in combinations(sorted(names), 2) if pair[0][0] == pair[1][0]}
     pairs = similar_pairs(signatures, k=2)
     assert within <= {*pairs}
-    assert len(pairs) == 9 + 2  # as many as asked for, and three places are connected by two
+    assert len(pairs) == 9 + 2  # as many as asked for, and three scenes are connected by two
     assert groups_of(names, pairs) == [sorted(names)]
     assert retrieved_pairs(tmp_path / "index/features", sorted(names), k=2) == pairs
     assert len(similar_pairs(signatures)) == 9 * 8 // 2
 
 
-def test_places_of_many_views_get_more_pairs(tmp_path, rng):
+def test_scenes_of_many_views_get_more_pairs(tmp_path, rng):
     """Six views of one thing, and six of nothing: each has its nearest, the rest go to the six."""
     words = rng.normal(size=(16, 64)).astype(np.float32)
     thing = rng.normal(size=(60, 64))

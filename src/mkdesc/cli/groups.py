@@ -1,4 +1,4 @@
-"""``mkdesc groups``: the places that the photographs of an index show."""
+"""``mkdesc groups``: the scenes that the photographs of an index show."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def command(
             "--output",
             "-o",
             metavar="PLACES",
-            help="Folder to make, with a folder per place and a link to each photograph.",
+            help="Folder to make, with a folder per scene and a link to each photograph.",
         ),
     ] = None,
     least: Annotated[
-        int, typer.Option(metavar="N", help="Leave out places of fewer photographs.")
+        int, typer.Option(metavar="N", help="Leave out scenes of fewer photographs.")
     ] = 2,
     k: Annotated[
         int | None,
         typer.Option("-k", metavar="N", help="With how many others each is matched, on average."),
     ] = None,
 ) -> None:
-    """Group photographs by the place they show."""
+    """Group photographs by the scene they show."""
     from mkdesc._support.files import atomic_folder
     from mkdesc._support.targets import check_target
     from mkdesc.retrieval.groups import find_groups
@@ -49,7 +49,7 @@ def command(
     for number, names in enumerate(shown, 1):
         print(f"{number:>3}  {len(names):>3} photographs: {', '.join(names)}")
     alone = sum(len(names) for names in groups if len(names) < least)
-    print(f"{len(shown)} places; {alone} photographs are of none of them")
+    print(f"scenes: {len(shown)}; photographs without a scene: {alone}")
     if output is not None:
         with atomic_folder(output) as partial:
             for number, names in enumerate(shown, 1):

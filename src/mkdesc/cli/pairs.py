@@ -107,9 +107,9 @@ def command(
             told("images") as tell,
             tempfile.TemporaryDirectory() as folder,
         ):
-            place = Path(folder) / "index" if index is None else index
-            bad = build_index(images, place, None, tell, max_pixels, workers).bad
-            opened = Index(place)
+            index_folder = Path(folder) / "index" if index is None else index
+            bad = build_index(images, index_folder, None, tell, max_pixels, workers).bad
+            opened = Index(index_folder)
             found = (
                 verified_pairs(opened, k, tell)
                 if verify

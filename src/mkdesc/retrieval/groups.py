@@ -1,4 +1,4 @@
-"""The places in a collection: groups of photographs that show the same."""
+"""The scenes in a collection: groups of photographs that show the same."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mkdesc.retrieval.similar import groups_of, similar_pairs
 
 __all__ = ["find_groups", "verified_pairs"]
 
-#: Matches of two images that must agree for them to show the same place: one wrong link joins
-#: two places, so more than elsewhere.
+#: Matches of two images that must agree for them to show the same scene: one wrong link joins
+#: two scenes, so more than elsewhere.
 LEAST = 30
 
 
 def find_groups(
     index: Index, k: int | None = None, progress: Progress | None = None
 ) -> list[list[str]]:
-    """Names of photographs of the same place, the largest group first.
+    """Names of photographs of the same scene, the largest group first.
 
     Images that look alike are matched; those that are believed to show the same, with 30 matches
-    that agree, are of one place, as are those that a chain of such pairs leads to.
+    that agree, are of one scene, as are those that a chain of such pairs leads to.
 
     Parameters
     ----------

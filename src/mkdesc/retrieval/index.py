@@ -109,12 +109,12 @@ class Index:
 
     def image_path(self, name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         """The file of an image: in ``folder``, or where it was when it was indexed."""
-        places = self.sources if folder is None else [Path(folder)]
-        for place in places:
-            file = place / name if place.is_dir() else place
-            if file.is_file() and (place.is_dir() or file.name == name):
+        folders = self.sources if folder is None else [Path(folder)]
+        for folder_or_file in folders:
+            file = folder_or_file / name if folder_or_file.is_dir() else folder_or_file
+            if file.is_file() and (folder_or_file.is_dir() or file.name == name):
                 return file
-        raise FileNotFoundError(f"{name}: not in {', '.join(map(str, places))} any more")
+        raise FileNotFoundError(f"{name}: not in {', '.join(map(str, folders))} any more")
 
     def find(
         self,

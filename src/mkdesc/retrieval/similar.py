@@ -38,7 +38,7 @@ def similar_pairs(
 
     Each image is paired with the k / 2 that are most like it. As many of those pairs are of two
     images that have each other, there are fewer than N k / 2; the most similar pairs of all,
-    up to 2 k of an image, fill these up: they are of places of which there are many views.
+    up to 2 k of an image, fill these up: they are of scenes of which there are many views.
     Where images fall into groups without a pair between them, the most similar pair between a
     group and the others is added until there is one group.
 
@@ -119,8 +119,8 @@ def _group_numbers(names: Sequence[str], pairs: Iterable[Pair]) -> NDArray[np.in
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    place = {name: number for number, name in enumerate(names)}
-    ends = np.array([[place[a], place[b]] for a, b in pairs], np.int64).reshape(-1, 2)
+    number_of = {name: number for number, name in enumerate(names)}
+    ends = np.array([[number_of[a], number_of[b]] for a, b in pairs], np.int64).reshape(-1, 2)
     links = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(len(names), len(names)))
     numbers: NDArray[np.integer] = connected_components(links, directed=False)[1]
     return numbers

@@ -136,20 +136,20 @@ def _updated(
         reason = next(iter(extracted.bad.values()))
         raise ValueError(f"none of {len(images)} images is usable; {reason}")
 
-    places = [str(Path(source).resolve()) for source in sources]
-    state = state or Manifest(asdict(how), made_of, places, "", 0)
+    folders = [str(Path(source).resolve()) for source in sources]
+    state = state or Manifest(asdict(how), made_of, folders, "", 0)
     again = described
     if len(alive) > GROWTH * state.learned_of:
         state = _learned(path, alive, state)
         shards, again = [], alive
     untouched, rest = _divided(shards, kept, bool(described))
-    if again or rest or replace(state, sources=places) != before:
+    if again or rest or replace(state, sources=folders) != before:
         words = state.load_words(path)
         file = (path / state.words).absolute()
         new_ones = signatures_of(features, again, file, workers)
         pool = chain(_of_shards(rest, kept), new_ones)
         total = len(again) + sum(len(kept.intersection(shard.names)) for shard in rest)
-        state = replace(state, shards=untouched, sources=places)
+        state = replace(state, shards=untouched, sources=folders)
         told = _told(pool, tell, total)
         for shard in write_shards(path, state.next, told, len(words)):
             listed = [*state.shards, shard.folder.name]

@@ -31,8 +31,8 @@ from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
-from mkdesc.sfm.places import share_cameras
 from mkdesc.sfm.report import SfmReport, make_report, read_report
+from mkdesc.sfm.scenes import share_cameras
 
 __all__ = ["PAIRS", "Matched", "SfmOptions", "map_database", "match_images", "reconstruct"]
 

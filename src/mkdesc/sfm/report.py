@@ -11,7 +11,7 @@ from typing import Any
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.retrieval.pairs import Pair
-from mkdesc.sfm.places import verified_counts
+from mkdesc.sfm.scenes import verified_counts
 
 __all__ = ["SfmReport", "make_report", "read_report"]
 

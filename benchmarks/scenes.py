@@ -1,6 +1,6 @@
 """Scenes reconstructed alone and out of one folder of all of them: does a mix lose images?
 
-    python benchmarks/places.py WORK [--data ../shared/data] [--keypoints 2048] [--seed 0]
+    python benchmarks/scenes.py WORK [--data ../shared/data] [--keypoints 2048] [--seed 0]
 
 The same code, settings and seed for each scene in a folder of its own, and for the folder of all
 (the sequences, the multi-view scenes and the photographs; ``benchmarks/retrieval.py`` uses the
