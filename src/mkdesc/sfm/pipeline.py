@@ -25,7 +25,7 @@ from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits
 from mkdesc.retrieval.pairs import AT_HAND, Pair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
-from mkdesc.sfm.believing import drop_unbelieved
+from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
@@ -271,13 +271,13 @@ def _match(
                 base, target / FEATURES, wanted, options.ratio, options.max_distance, tell, workers
             )
         verify_pairs(base, options.seed, tell)
-        drop_unbelieved(base, tell)
+        drop_doubtful_pairs(base, tell)
         if options.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             with colmap_log(target):
                 guide_pairs(base, wanted, kept, options.ratio, tell)
             verify_pairs(base, options.seed, tell)
-            drop_unbelieved(base, tell)
+            drop_doubtful_pairs(base, tell)
         if options.cameras == "auto":
             share_cameras(base)
 
@@ -341,7 +341,7 @@ def _map_database(
     with saying_what_failed(base, RuntimeError):
         if not verified:
             verify_pairs(base, options.seed, tell)
-        drop_unbelieved(base, tell)
+        drop_doubtful_pairs(base, tell)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
     matched = Matched(base, count[0], {}, {"database": digest})
     return _mapped(matched, images, target, options, tell)

@@ -16,7 +16,7 @@ from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.matching.chance import SAMPLES, false_alarms, strip_share
 from mkdesc.retrieval.pairs import Pair
 from mkdesc.retrieval.similar import groups_of
-from mkdesc.sfm.believing import WITHIN
+from mkdesc.sfm.doubtful_pairs import WITHIN
 
 __all__ = ["certain_pairs", "scenes_among", "share_cameras", "verified_counts"]
 
