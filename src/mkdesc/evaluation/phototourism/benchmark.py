@@ -17,6 +17,7 @@ from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.phototourism.layout import Pairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
+from mkdesc.evaluation.cache_filling import fill_cache
 from mkdesc.evaluation.contenders import (
     CsvDescriptor,
     Descriptor,
@@ -27,7 +28,6 @@ from mkdesc.evaluation.contenders import (
     get_descriptor,
     get_descriptors,
 )
-from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
