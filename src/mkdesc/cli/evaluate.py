@@ -14,8 +14,8 @@ from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, resumable, told
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
-from mkdesc.evaluation.photographs.judging import Options
 from mkdesc.evaluation.photographs.pose import run_pose
+from mkdesc.evaluation.photographs.scoring import Options
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
 from mkdesc.evaluation.report.published import TASKS

@@ -9,8 +9,8 @@ import pytest
 
 import mkdesc
 from mkdesc.evaluation.photographs.homography import run_homography
-from mkdesc.evaluation.photographs.judging import Options
 from mkdesc.evaluation.photographs.methods import get_method
+from mkdesc.evaluation.photographs.scoring import Options
 
 FEW = Options(keypoints=150)
 

@@ -23,19 +23,19 @@ from mkdesc.evaluation.photographs.methods import get_method, get_methods
 from mkdesc.evaluation.report.runs import open_run, with_earlier
 from mkdesc.matching.nearest import match_descriptors
 
-__all__ = ["Judged", "Options", "judge_pairs"]
+__all__ = ["MethodScores", "Options", "score_methods"]
 
 S = TypeVar("S")
 
 
-class _Pair(Protocol):
+class _ImagePair(Protocol):
     @property
     def name(self) -> str: ...
     @property
     def images(self) -> tuple[Path, Path]: ...
 
 
-P = TypeVar("P", bound=_Pair)
+P = TypeVar("P", bound=_ImagePair)
 
 
 class Options(NamedTuple):
@@ -67,7 +67,7 @@ class Options(NamedTuple):
             raise ValueError(f"ratio: expected a number > 0 and <= 1, or None, got {self.ratio!r}")
 
 
-class Judged(NamedTuple, Generic[S]):
+class MethodScores(NamedTuple, Generic[S]):
     """How one method did.
 
     Attributes
@@ -88,7 +88,7 @@ class Judged(NamedTuple, Generic[S]):
     seconds: float
 
 
-def judge_pairs(
+def score_methods(
     benchmark: str,
     pairs: Sequence[P],
     score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
@@ -98,7 +98,7 @@ def judge_pairs(
     tell: Progress | None,
     workers: Workers,
     more: dict[str, Any],
-) -> dict[str, Judged[S]]:
+) -> dict[str, MethodScores[S]]:
     """Score all methods on all pairs, those that the run folder already has among them.
 
     Parameters
@@ -143,7 +143,7 @@ def judge_pairs(
                 rows.append(row)
                 report(f"pairs: {method.name}", len(rows), len(pairs))
             found = [settings.load(method.name, name) for name in files]
-            judged[method.name] = Judged(
+            judged[method.name] = MethodScores(
                 [row for row, _ in rows],
                 float(np.mean([len(one.features.xy) for one in found])),
                 mean_cost(found),
@@ -152,7 +152,7 @@ def judge_pairs(
     return judged
 
 
-def _names(pairs: Iterable[_Pair]) -> dict[Path, str]:
+def _names(pairs: Iterable[_ImagePair]) -> dict[Path, str]:
     """Names of photographs: folder and file, or the whole path where these are not enough."""
     paths = dict.fromkeys(path for pair in pairs for path in pair.images)
     short = {path: f"{path.parent.name}/{path.name}" for path in paths}
