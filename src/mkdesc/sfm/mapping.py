@@ -12,8 +12,8 @@ from mkdesc._support.files import atomic_folder
 from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.log import colmap_log
+from mkdesc.sfm.principal_points import refine_centres
 from mkdesc.sfm.scenes import certain_pairs, scenes_among
 
 if TYPE_CHECKING:
