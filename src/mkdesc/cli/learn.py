@@ -14,7 +14,7 @@ import typer
 from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.learning import Learning, with_learning
+from mkdesc.cli.learn_options import Learning, with_learning
 from mkdesc.cli.progress import console, resumable, told, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
