@@ -85,7 +85,7 @@ def command(
     shows. Exit code 1 if nothing says that they show the same scene, 3 if matches agree on
     structure that repeats itself; files are written all the same, with the tentative matches.
     """
-    from mkdesc.cli.compiling import load_matching, without_waiting
+    from mkdesc.cli.first_run import load_matching, while_compiling
     from mkdesc.features.features import Features
     from mkdesc.features.matches import check_output
     from mkdesc.features.pair import check_files, check_options, match_images
@@ -97,7 +97,7 @@ def command(
     check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
     asked = Features(detector, keypoints, model, side, upright)
-    features = without_waiting(asked, many=wide or keypoints > MANY)
+    features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
             "described by numpy: what makes it faster is still being compiled",
