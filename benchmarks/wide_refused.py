@@ -22,7 +22,7 @@ import numpy as np
 from wide_pairs import FACADES, unrelated
 
 import mkdesc
-import mkdesc.features.pair
+import mkdesc.features.image_pair
 import mkdesc.features.wide
 from mkdesc.matching.frame_matches import LocalFeatures
 
@@ -58,7 +58,9 @@ def remembering(folder: Path) -> Iterator[None]:
 
     with (
         mock.patch.object(
-            mkdesc.features.pair, "_features", remembered(mkdesc.features.pair._features)
+            mkdesc.features.image_pair,
+            "_features",
+            remembered(mkdesc.features.image_pair._features),
         ),
         mock.patch.object(
             mkdesc.features.wide,

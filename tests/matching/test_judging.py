@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.features.pair import better
+from mkdesc.features.image_pair import better
 from mkdesc.features.wide import _suspected
 from mkdesc.matching import two_views
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms

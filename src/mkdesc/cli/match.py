@@ -87,8 +87,8 @@ def command(
     """
     from mkdesc.cli.first_run import load_matching, while_compiling
     from mkdesc.features.features import Features
+    from mkdesc.features.image_pair import check_files, check_options, match_images
     from mkdesc.features.matches import check_output
-    from mkdesc.features.pair import check_files, check_options, match_images
     from mkdesc.matching.two_views import AMBIGUOUS
     from mkdesc.models import model_file
 
