@@ -25,8 +25,8 @@ from mkdesc.learn import (
     learn_shards,
     sources,
 )
+from mkdesc.learn.file_shards import RowShard, pairs_among, whole_points
 from mkdesc.learn.photos import Recipe
-from mkdesc.learn.rows import RowShard, pairs_among, whole_points
 from mkdesc.learn.shards import Part, held_out
 
 

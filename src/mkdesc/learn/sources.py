@@ -23,10 +23,16 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks, point_shards
+from mkdesc.learn.file_shards import (
+    RowShard,
+    SequenceShard,
+    SubsetShard,
+    pairs_among,
+    whole_points,
+)
 from mkdesc.learn.learner import learn_model, learn_shards
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
 from mkdesc.learn.report import Learned
-from mkdesc.learn.rows import RowShard, SequenceShard, SubsetShard, pairs_among, whole_points
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
 from mkdesc.learn.trained import TrainedHead
 
