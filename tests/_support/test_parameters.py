@@ -10,7 +10,7 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from mkdesc import MKD, Whitening
 from mkdesc.heads.head import L2, Affine, Head
-from mkdesc.learn.trained import TrainedHead
+from mkdesc.learn.trained_head import TrainedHead
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import pytest
 
 from mkdesc import MKD, load_model
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn import TrainingBlock, learn_model, learn_photos, trained
+from mkdesc.learn import TrainingBlock, learn_model, learn_photos, trained_head
 from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
-from mkdesc.learn.trained import TrainedHead, split_points
+from mkdesc.learn.trained_head import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.ranking import fpr95
 

@@ -13,7 +13,7 @@ import typer
 from mkdesc.cli.options import Cluster, Overwrite, on_device
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn.trained import TrainedHead
+from mkdesc.learn.trained_head import TrainedHead
 from mkdesc.models import load_model
 
 __all__ = ["Learning", "with_learning"]

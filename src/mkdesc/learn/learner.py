@@ -31,7 +31,7 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.photos import FreshPhotos
 from mkdesc.learn.report import Learned, Report
 from mkdesc.learn.shards import Shard, TrainingBlock, describe_blocks, gather, held_out, parts_of
-from mkdesc.learn.trained import TrainedHead, split_points
+from mkdesc.learn.trained_head import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
