@@ -199,7 +199,7 @@ def judge(
         return Verdict(
             UNVERIFIED, f"{agree}, but one photograph is the other one mirrored: not this geometry"
         )
-    moving = _moving(matches, found, options)
+    moving = _coherent_inliers(matches, found, options)
     count = moving.coherent
     if count < FEWEST and moving.repeated >= REPEATED:
         return Verdict(
@@ -220,7 +220,9 @@ def judge(
     return Verdict(VERIFIED, f"{count} places agree and move together", count)
 
 
-def _moving(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> Coherence:
+def _coherent_inliers(
+    matches: FrameMatches, found: Verified, options: TwoViewOptions
+) -> Coherence:
     """How the matches that agree move together; those behind a camera do not agree."""
     agree = matches.take(found.inliers)
     if found.matrix is not None:
@@ -264,7 +266,7 @@ def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) 
     for _ in range(SHUFFLES):
         shuffled = matches._replace(b=matches.b[rng.permutation(len(matches.b))])
         other = verify(shuffled, str(found.geometry), options)
-        most = max(most, _moving(shuffled, other, options).coherent)
+        most = max(most, _coherent_inliers(shuffled, other, options).coherent)
     return most
 
 
@@ -277,7 +279,7 @@ def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, cohe
     if len(rest.a) < least:
         return 0
     other = verify(rest, str(found.geometry), options)
-    places = _moving(rest, other, options).coherent if other.geometry else 0
+    places = _coherent_inliers(rest, other, options).coherent if other.geometry else 0
     if places < least:
         return 0
     near = [
