@@ -26,7 +26,7 @@ def cold(monkeypatch):
 
 def test_few_patches_are_described_by_numpy_meanwhile(cold, started):
     features = mkdesc.Features("orb", 100, "default", upright=True, output="uint8")
-    found = compiling.while_compiling(features, many=False)
+    found = first_run.while_compiling(features, many=False)
     assert found.mkd.backend == "numpy"
     assert len(started) == 1
     assert started[0][-1] == "default"
@@ -48,7 +48,7 @@ def test_the_notice_is_true_of_every_run_until_then(cold, tmp_path, run):
 
 def test_for_many_the_loop_is_worth_waiting_for(cold, started):
     features = mkdesc.Features(100)
-    assert compiling.while_compiling(features, many=True) is features
+    assert first_run.while_compiling(features, many=True) is features
     assert "compile_others" in " ".join(started[0])
 
 
@@ -57,13 +57,13 @@ def test_no_process_no_harm(cold, monkeypatch):
         raise OSError("no more processes")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    assert compiling.while_compiling(mkdesc.Features(10), many=False).mkd.backend == "numpy"
+    assert first_run.while_compiling(mkdesc.Features(10), many=False).mkd.backend == "numpy"
 
 
 def test_what_is_compiled_is_used(started):
     """As it is after what the other process does."""
-    compiling.compile_describing("photo")
-    compiling.compile_others()
+    first_run.compile_describing("photo")
+    first_run.compile_others()
     features = mkdesc.Features(100)
-    assert compiling.while_compiling(features, many=False) is features
+    assert first_run.while_compiling(features, many=False) is features
     assert not started

@@ -137,7 +137,7 @@ def content_part(known: str) -> str:
 
 
 def _state(location: str | Path) -> tuple[str, str]:
-    """How many bytes a location has, and a digest of what is known of its files without reading."""
+    """How many bytes a location has, and a digest of what is known of its files unread."""
     facts = facts_of(str(location))
     size = sum(size for _, size, _ in facts)
     return str(size), hashlib.sha256(repr(facts).encode()).hexdigest()[:32]

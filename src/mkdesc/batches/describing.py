@@ -147,7 +147,7 @@ def describe_file(
         _fill(target, source, patches, how, known, progress or no_progress, workers)
         if same_input(known["patches"], as_location(source)) is None:
             raise ValueError(
-                f"{source}: was changed while it was read; remove {work.location} and describe again"
+                f"{source}: changed while it was read; remove {work.location} and describe again"
             )
         work.complete()
         target.finish()

@@ -64,7 +64,8 @@ class SfmOptions:
     camera_model
         COLMAP's name of the camera model.
     refine_centres
-        Whether to move principal points (:mod:`mkdesc.sfm.principal_points`) or leave them in the middle.
+        Whether to move principal points (:mod:`mkdesc.sfm.principal_points`) or leave them in the
+        middle.
     seed
         The same seed gives the same model on the same machine, mapped by one thread; None: all
         threads are used, and models may differ a little from run to run.
