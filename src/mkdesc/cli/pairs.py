@@ -69,7 +69,7 @@ def command(
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.manifest import INDEX
     from mkdesc.retrieval.pairs import (
-        Pair,
+        NamePair,
         all_pairs,
         check_output,
         sequential_pairs,
@@ -95,7 +95,7 @@ def command(
                 "makes one of it, and forgets the others)"
             )
     bad: dict[str, str] = {}
-    found: Iterable[Pair]
+    found: Iterable[NamePair]
     if how == "exhaustive":
         found = all_pairs(names)
     elif how == "sequential":

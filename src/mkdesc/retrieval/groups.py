@@ -7,7 +7,7 @@ from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import in_order
 from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.index import Index
-from mkdesc.retrieval.pairs import Pair
+from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of, similar_pairs
 
 __all__ = ["find_groups", "verified_pairs"]
@@ -45,7 +45,7 @@ def find_groups(
 
 def verified_pairs(
     index: Index, k: int | None = None, progress: Progress | None = None, least: int = 1
-) -> list[Pair]:
+) -> list[NamePair]:
     """Pairs of images that look alike and are believed to show the same.
 
     Parameters
@@ -58,7 +58,7 @@ def verified_pairs(
     tell = progress or no_progress
     pairs = similar_pairs(index.signatures, k, tell)
 
-    def matches(pair: Pair) -> int:
+    def matches(pair: NamePair) -> int:
         one, other = (index.features(name) for name in pair)
         return len(agree(one, other).here)
 

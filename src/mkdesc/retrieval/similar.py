@@ -13,7 +13,7 @@ from mkdesc._support.check import check_integer
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
-from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
+from mkdesc.retrieval.pairs import NamePair, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
 from mkdesc.retrieval.shards import write_shards
 
@@ -33,7 +33,7 @@ def neighbours_for(images: int) -> int:
 
 def similar_pairs(
     signatures: Signatures, k: int | None = None, progress: Progress | None = None
-) -> list[Pair]:
+) -> list[NamePair]:
     """Images that look alike, and all of them connected.
 
     Each image is paired with the k / 2 that are most like it. As many of those pairs are of two
@@ -81,7 +81,7 @@ def _all_similarities(signatures: Signatures) -> Iterator[NDArray[np.float32]]:
             yield signatures.similarities(own)
 
 
-def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
+def _joined(signatures: Signatures, pairs: set[NamePair]) -> set[NamePair]:
     """Pairs, and the most similar ones that make one group of all images."""
     names = signatures.names
     together = set(pairs)
@@ -89,7 +89,7 @@ def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
         of = _group_numbers(names, together)
         if of.max(initial=0) == 0:
             return together
-        links: dict[int, tuple[float, Pair]] = {}
+        links: dict[int, tuple[float, NamePair]] = {}
         for number, found in enumerate(_all_similarities(signatures)):
             found[of == of[number]] = -1
             best = int(found.argmax())
@@ -99,7 +99,7 @@ def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
         together |= {pair for _, pair in links.values()}
 
 
-def groups_of(names: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:
+def groups_of(names: Iterable[str], pairs: Iterable[NamePair]) -> list[list[str]]:
     """Images in groups: pairs lead from one of a group to every other. The largest come first.
 
     Examples
@@ -114,7 +114,7 @@ def groups_of(names: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:
     return sorted(groups.values(), key=lambda group: (-len(group), group))
 
 
-def _group_numbers(names: Sequence[str], pairs: Iterable[Pair]) -> NDArray[np.integer]:
+def _group_numbers(names: Sequence[str], pairs: Iterable[NamePair]) -> NDArray[np.integer]:
     """The number (N,) of the group of each image."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -132,7 +132,7 @@ def retrieved_pairs(
     k: int | None = None,
     progress: Progress | None = None,
     workers: Workers = None,
-) -> list[Pair]:
+) -> list[NamePair]:
     """The same for a folder of features, without an index.
 
     Parameters

@@ -23,7 +23,7 @@ from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits
-from mkdesc.retrieval.pairs import AT_HAND, Pair, all_pairs, read_pairs, sequential_pairs
+from mkdesc.retrieval.pairs import AT_HAND, NamePair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
 from mkdesc.sfm.guided import guide_pairs
@@ -190,7 +190,7 @@ def _prepared(
     tell: Progress,
     max_pixels: int,
     workers: Workers,
-) -> tuple[Matched, list[Pair]]:
+) -> tuple[Matched, list[NamePair]]:
     """Describe the images, choose the pairs, and begin the database."""
     pycolmap_module()  # said before the work if it is not there
     options = replace(
@@ -263,7 +263,7 @@ def _check_seed(seed: int | None) -> None:
 
 
 def _match(
-    target: Path, wanted: list[Pair], options: SfmOptions, tell: Progress, workers: Workers
+    target: Path, wanted: list[NamePair], options: SfmOptions, tell: Progress, workers: Workers
 ) -> None:
     base = target / DATABASE
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
@@ -368,7 +368,7 @@ def _mapped(
 
 def _chosen(
     way: str, names: Sequence[str], features: Path, tell: Progress, workers: Workers
-) -> list[Pair]:
+) -> list[NamePair]:
     """The pairs to match."""
     if way == "auto":
         way = "exhaustive" if len(names) <= FEW else "retrieved"
@@ -379,7 +379,7 @@ def _chosen(
     return retrieved_pairs(features, names, progress=tell, workers=workers)
 
 
-def _digest(pairs: Collection[Pair]) -> dict[str, Any]:
+def _digest(pairs: Collection[NamePair]) -> dict[str, Any]:
     """What a report says of pairs: thousands of photographs have millions."""
     text = "\n".join(f"{a}\t{b}" for a, b in sorted(pairs))
     return {"count": len(pairs), "sha256": hashlib.sha256(text.encode()).hexdigest()}

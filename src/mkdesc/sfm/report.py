@@ -10,7 +10,7 @@ from typing import Any
 
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.retrieval.pairs import Pair
+from mkdesc.retrieval.pairs import NamePair
 from mkdesc.sfm.scenes import verified_counts
 
 __all__ = ["SfmReport", "make_report", "read_report"]
@@ -162,7 +162,7 @@ def make_report(
     )
 
 
-def _weak(models: Sequence[set[str]], pairs: Mapping[Pair, int]) -> dict[str, tuple[str, int]]:
+def _weak(models: Sequence[set[str]], pairs: Mapping[NamePair, int]) -> dict[str, tuple[str, int]]:
     """Images that a single pair with few matches ties to the others of their model."""
     weak = {}
     for names in models:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.matching.chance import SAMPLES, false_alarms, strip_share
-from mkdesc.retrieval.pairs import Pair
+from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of
 from mkdesc.sfm.doubtful_pairs import WITHIN
 
@@ -25,7 +25,7 @@ __all__ = ["certain_pairs", "scenes_among", "share_cameras", "verified_counts"]
 BY_CHANCE = -6.0
 
 
-def certain_pairs(base: Path) -> list[Pair]:
+def certain_pairs(base: Path) -> list[NamePair]:
     """Pairs of images (by name) of which more matches agree than chance explains, best first.
 
     Parameters
@@ -55,7 +55,7 @@ def certain_pairs(base: Path) -> list[Pair]:
     return certain
 
 
-def verified_counts(base: Path) -> dict[Pair, int]:
+def verified_counts(base: Path) -> dict[NamePair, int]:
     """Matches that agree, of every verified pair of images by name."""
     pycolmap = pycolmap_module()
     with closing(sqlite3.connect(base)) as file:
@@ -68,7 +68,7 @@ def verified_counts(base: Path) -> dict[Pair, int]:
         return found
 
 
-def scenes_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str]]:
+def scenes_among(names: Collection[str], pairs: Sequence[NamePair]) -> list[list[str]]:
     """Groups of two or more images that pairs connect, the largest first.
 
     Parameters

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
-from mkdesc.datasets.phototourism.layout import Pairs, Subset
+from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.cache_filling import fill_cache
 from mkdesc.evaluation.contenders import (
@@ -223,7 +223,7 @@ def _protocol(
     pairs = subset.pairs()
     needed, where = np.unique([pairs.first, pairs.second], return_inverse=True)
     first, second = where.reshape(2, -1)
-    renumbered = Pairs(first, second, pairs.matching)
+    renumbered = PatchPairs(first, second, pairs.matching)
 
     def fpr95(values: Vectors) -> Scores:
         found = asdict(score_pairs(values, renumbered))
