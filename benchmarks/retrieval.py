@@ -40,7 +40,7 @@ from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.codebook import words_for
 from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.search import Signatures, best_of
-from mkdesc.retrieval.shards import SHARD, Shard, write_shards
+from mkdesc.retrieval.segments import SHARD, Shard, write_shards
 from mkdesc.retrieval.signature import Signature
 
 #: Photographs that show a multi-view scene.

@@ -67,8 +67,8 @@ def test_a_part_of_the_query(index, view, tmp_path):
 
 
 def test_updates_leave_what_a_new_index_has(scenes, view, tmp_path, monkeypatch):
-    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 4)
-    monkeypatch.setattr("mkdesc.retrieval.updating.SHARD", 4)
+    monkeypatch.setattr("mkdesc.retrieval.segments.SEGMENT", 4)
+    monkeypatch.setattr("mkdesc.retrieval.updating.SEGMENT", 4)
     target = tmp_path / "index"
     mkdesc.build_index(scenes, target, FEW)
     assert mkdesc.build_index(scenes, target) == ([], [], [], sorted(_names(scenes)), {})
@@ -83,8 +83,8 @@ def test_updates_leave_what_a_new_index_has(scenes, view, tmp_path, monkeypatch)
     assert sorted(index.names) == sorted(_names(scenes) - {"broken.png"})
     assert {one.name for one in index.find(scenes / "2/0.png", 2)} == {"1/0.png", "2/0.png"}
     # Signatures are those of the features that are there, by the words that are there.
-    for shard in index.signatures.shards:
-        for name, _, stored in shard.entries():
+    for segment in index.signatures.segments:
+        for name, _, stored in segment.entries():
             made = make_signature(index.features(name).descriptors, index.signatures.words)
             np.testing.assert_array_equal(stored.codes, made.codes)
     listed = json.loads((target / "index.json").read_text())
@@ -92,7 +92,7 @@ def test_updates_leave_what_a_new_index_has(scenes, view, tmp_path, monkeypatch)
         "index.json",
         "features",
         listed["words"],
-        *listed["shards"],
+        *listed["segments"],
     }
 
 
@@ -102,7 +102,7 @@ def _names(folder):
 
 @pytest.mark.parametrize("step", ["describing", "indexing"])
 def test_interrupted_work_goes_on(scenes, tmp_path, monkeypatch, step):
-    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 2)
+    monkeypatch.setattr("mkdesc.retrieval.segments.SEGMENT", 2)
 
     def stop(what, done, total):
         if (what, done) == (step, 5):
@@ -132,7 +132,7 @@ def test_two_at_once_are_refused(scenes, tmp_path):
 
 def test_an_index_that_was_killed_before_it_was_one(scenes, tmp_path):
     index = tmp_path / "index"
-    (index / ".shard-000001.01234567.partial").mkdir(parents=True)
+    (index / ".segment-000001.01234567.partial").mkdir(parents=True)
     for name in ("words-000000.npy", ".index.json.01234567.partial"):
         (index / name).write_text("half")
     mkdesc.build_index(scenes, index, FEW)
@@ -186,15 +186,15 @@ def test_an_index_of_another_version_is_searched_but_not_added_to(scenes, index,
 
 
 def test_full_shards_are_not_written_again(scenes, view, tmp_path, monkeypatch):
-    for module in ("shards", "updating"):
-        monkeypatch.setattr(f"mkdesc.retrieval.{module}.SHARD", 4)
+    for module in ("segments", "updating"):
+        monkeypatch.setattr(f"mkdesc.retrieval.{module}.SEGMENT", 4)
     target = tmp_path / "index"
     mkdesc.build_index(scenes, target, FEW)
-    before = json.loads((target / "index.json").read_text())["shards"]
+    before = json.loads((target / "index.json").read_text())["segments"]
     assert len(before) == 3  # of 4, 4 and 1 images
     cv2.imwrite(str(scenes / "2/9.png"), view(2, 10))
     mkdesc.build_index(scenes, target)
-    after = json.loads((target / "index.json").read_text())["shards"]
+    after = json.loads((target / "index.json").read_text())["segments"]
     assert after[:2] == before[:2]
     assert len(after) == 3
     assert before[2] not in after
@@ -267,11 +267,13 @@ def _unclosed(file):
     ],
 )
 def test_damage_is_named_and_mended(index, scenes, name, harm):
-    (shard,) = index.signatures.shards
+    (segment,) = index.signatures.segments
     before = groups(index)
     described = {file: file.stat().st_mtime_ns for file in index.path.glob("features/*/*")}
-    harm(shard.folder / name)
-    with pytest.raises(ValueError, match=r"shard-\d+/\w+\.\w+: missing or damaged; mkdesc index"):
+    harm(segment.folder / name)
+    with pytest.raises(
+        ValueError, match=r"segment-\d+/\w+\.\w+: missing or damaged; mkdesc index"
+    ):
         mkdesc.Index(index.path)
     mkdesc.build_index(scenes, index.path)
     assert groups(mkdesc.Index(index.path)) == before
@@ -302,9 +304,9 @@ def test_lost_words_and_features_are_made_again(index, scenes, harm):
         ("settings", {"bogus": 1}),
         ("words", 5),
         ("words", "../words-0.npy"),
-        ("shards", "shard-000001"),
-        ("shards", ["../elsewhere"]),
-        ("shards", ["shard-/../../elsewhere"]),
+        ("segments", "segment-000001"),
+        ("segments", ["../elsewhere"]),
+        ("segments", ["segment-/../../elsewhere"]),
     ],
 )
 def test_a_manifest_of_something_else_is_refused(index, key, value):
@@ -339,12 +341,12 @@ def test_settings_of_a_manifest_are_named(index, key, value, message):
 
 def test_shards_with_headers_of_python_2(index):
     """Numpy warns of them, which is an error here."""
-    (shard,) = index.signatures.shards
-    file, codes = shard.folder / "codes.npy", np.array(shard.codes)
+    (segment,) = index.signatures.segments
+    file, codes = segment.folder / "codes.npy", np.array(segment.codes)
     shape = str(codes.shape).encode()
     longer = file.read_bytes().replace(shape, shape.replace(b",", b"L,"))
     file.write_bytes(longer.replace(b" \n", b"\n", 1))
-    np.testing.assert_array_equal(mkdesc.Index(index.path).signatures.shards[0].codes, codes)
+    np.testing.assert_array_equal(mkdesc.Index(index.path).signatures.segments[0].codes, codes)
 
 
 def test_what_cannot_be_looked_up(index, scenes):
@@ -419,7 +421,7 @@ def test_shards_of_other_words_are_refused_and_made_again(index, scenes):
     before = groups(index)
     (words,) = index.path.glob("words-*")
     np.save(words, np.load(words)[:-1])
-    with pytest.raises(ValueError, match=r"words-\d+\.npy: of other words than the shards are"):
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: of other words than the segments are"):
         mkdesc.Index(index.path)
     mkdesc.build_index(scenes, index.path)
     again = mkdesc.Index(index.path)

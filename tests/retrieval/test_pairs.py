@@ -17,7 +17,7 @@ from mkdesc.retrieval.pairs import (
     write_pairs,
 )
 from mkdesc.retrieval.search import Signatures
-from mkdesc.retrieval.shards import write_shards
+from mkdesc.retrieval.segments import write_segments
 from mkdesc.retrieval.signature import make_signature
 from mkdesc.retrieval.similar import groups_of, retrieved_pairs, similar_pairs
 
@@ -82,8 +82,8 @@ def test_scenes_of_many_views_get_more_pairs(tmp_path, rng):
     others = [rng.normal(size=(60, 64)) for _ in range(6)]
     made = {f"{i:02d}": make_signature(x, words) for i, x in enumerate([*views, *others])}
     entries = [(name, "", signature) for name, signature in made.items()]
-    shards = list(write_shards(tmp_path, 0, entries, len(words)))
-    pairs = similar_pairs(Signatures(words, shards), k=6)
+    segments = list(write_segments(tmp_path, 0, entries, len(words)))
+    pairs = similar_pairs(Signatures(words, segments), k=6)
     assert {*combinations([f"{i:02d}" for i in range(6)], 2)} <= {*pairs}
     assert 12 * 6 // 2 <= len(pairs) <= 12 * 6 // 2 + 1
     degree = Counter(name for pair in pairs for name in pair)
@@ -100,7 +100,7 @@ def test_a_place_of_many_views_gets_what_others_do_not_need(tmp_path, rng):
         for view in range(size):
             seen = base + 0.2 * rng.normal(size=base.shape)
             entries.append((f"{thing:02d}-{view}", "", make_signature(seen, words)))
-    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    signatures = Signatures(words, list(write_segments(tmp_path, 0, entries, len(words))))
     pairs = similar_pairs(signatures, 4)
     assert len({*combinations([f"00-{view}" for view in range(10)], 2)} & {*pairs}) > 10 * 4
 
@@ -112,7 +112,7 @@ def test_as_many_pairs_as_were_asked_for(tmp_path, rng, k):
     entries = [
         (f"{i:02d}", "", make_signature(rng.normal(size=(60, 64)), words)) for i in range(16)
     ]
-    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    signatures = Signatures(words, list(write_segments(tmp_path, 0, entries, len(words))))
     pairs = similar_pairs(signatures, k)
     assert len({*pairs}) == len(pairs)
     few = k == 2  # then groups may have to be joined

@@ -15,7 +15,7 @@ from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.pairs import NamePair, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
-from mkdesc.retrieval.shards import write_shards
+from mkdesc.retrieval.segments import write_segments
 
 __all__ = ["groups_of", "neighbours_for", "retrieved_pairs", "similar_pairs"]
 
@@ -76,8 +76,8 @@ def similar_pairs(
 
 def _all_similarities(signatures: Signatures) -> Iterator[NDArray[np.float32]]:
     """The similarities (N,) of each image to all, one after the other."""
-    for shard in signatures.shards:
-        for *_, own in shard.entries():
+    for segment in signatures.segments:
+        for *_, own in segment.entries():
             yield signatures.similarities(own)
 
 
@@ -149,5 +149,5 @@ def retrieved_pairs(
     words = learn_from(features, names)
     found = signatures_of(features, names, words, workers)
     with tempfile.TemporaryDirectory(prefix="mkdesc-") as folder:
-        shards = write_shards(Path(folder), 0, found, len(words))
-        return similar_pairs(Signatures(words, list(shards)), k, progress)
+        segments = write_segments(Path(folder), 0, found, len(words))
+        return similar_pairs(Signatures(words, list(segments)), k, progress)

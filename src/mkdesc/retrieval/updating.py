@@ -35,7 +35,7 @@ from mkdesc.retrieval.manifest import (
     remove_others,
     write_manifest,
 )
-from mkdesc.retrieval.shards import SHARD, Entry, Shard, write_shards
+from mkdesc.retrieval.segments import SEGMENT, Entry, Segment, write_segments
 
 __all__ = ["DEFAULT", "Updated", "build_index"]
 
@@ -113,8 +113,8 @@ def _updated(
     made_of = json.loads(how.to_json())
     if before is not None:
         check_settings(path, before.made_of, made_of)
-    state, shards = _usable(path, before) if before else (None, [])
-    stored = {name: source for shard in shards for name, source in shard.sources.items()}
+    state, segments = _usable(path, before) if before else (None, [])
+    stored = {name: source for segment in segments for name, source in segment.sources.items()}
     features = path / FEATURES
     kept = {
         name
@@ -141,19 +141,19 @@ def _updated(
     again = described
     if len(alive) > GROWTH * state.learned_of:
         state = _learned(path, alive, state)
-        shards, again = [], alive
-    untouched, rest = _divided(shards, kept, bool(described))
+        segments, again = [], alive
+    untouched, rest = _divided(segments, kept, bool(described))
     if again or rest or replace(state, sources=folders) != before:
         words = state.load_words(path)
         file = (path / state.words).absolute()
         new_ones = signatures_of(features, again, file, workers)
-        pool = chain(_of_shards(rest, kept), new_ones)
-        total = len(again) + sum(len(kept.intersection(shard.names)) for shard in rest)
-        state = replace(state, shards=untouched, sources=folders)
+        pool = chain(_of_segments(rest, kept), new_ones)
+        total = len(again) + sum(len(kept.intersection(segment.names)) for segment in rest)
+        state = replace(state, segments=untouched, sources=folders)
         told = _told(pool, tell, total)
-        for shard in write_shards(path, state.next, told, len(words)):
-            listed = [*state.shards, shard.folder.name]
-            state = replace(state, shards=listed, next=state.next + 1)
+        for segment in write_segments(path, state.next, told, len(words)):
+            listed = [*state.segments, segment.folder.name]
+            state = replace(state, segments=listed, next=state.next + 1)
             write_manifest(path, state)
         write_manifest(path, state)  # there may have been no image left to write
     remove_others(path, state)
@@ -179,47 +179,49 @@ def _known(path: Path) -> Manifest | None:
     return None
 
 
-def _usable(path: Path, found: Manifest) -> tuple[Manifest, list[Shard]]:
-    """What is whole of an index; images of damaged shards are new again."""
+def _usable(path: Path, found: Manifest) -> tuple[Manifest, list[Segment]]:
+    """What is whole of an index; images of damaged segments are new again."""
     try:
         words = found.load_words(path)
     except ValueError:
-        return replace(found, learned_of=0, shards=[]), []
-    shards = []
-    for name in found.shards:
+        return replace(found, learned_of=0, segments=[]), []
+    segments = []
+    for name in found.segments:
         with suppress(ValueError):
-            shard = Shard(path / name).checked()
-            if len(shard.starts) == len(words) + 1:
-                shards.append(shard)
-    return replace(found, shards=[shard.folder.name for shard in shards]), shards
+            segment = Segment(path / name).checked()
+            if len(segment.starts) == len(words) + 1:
+                segments.append(segment)
+    return replace(found, segments=[segment.folder.name for segment in segments]), segments
 
 
 def _learned(path: Path, names: Sequence[str], state: Manifest) -> Manifest:
-    """The state of an index with newly learned words and no shards."""
+    """The state of an index with newly learned words and no segments."""
     file = f"words-{state.next:06d}.npy"
     with atomic_path(path / file) as partial, partial.open("wb") as raw:
         np.save(raw, learn_from(path / FEATURES, names))
-    return replace(state, words=file, learned_of=len(names), shards=[], next=state.next + 1)
+    return replace(state, words=file, learned_of=len(names), segments=[], next=state.next + 1)
 
 
-def _divided(shards: Iterable[Shard], kept: set[str], more: bool) -> tuple[list[str], list[Shard]]:
-    """Names of shards that stay as they are, and those to write again.
+def _divided(
+    segments: Iterable[Segment], kept: set[str], more: bool
+) -> tuple[list[str], list[Segment]]:
+    """Names of segments that stay as they are, and those to write again.
 
     These are those with images that have changed or gone, and, if there are ``more`` images,
     those that have room for them.
     """
     stay, rest = [], []
-    for shard in shards:
-        if kept.issuperset(shard.names) and (not more or len(shard.names) >= SHARD):
-            stay.append(shard.folder.name)
+    for segment in segments:
+        if kept.issuperset(segment.names) and (not more or len(segment.names) >= SEGMENT):
+            stay.append(segment.folder.name)
         else:
-            rest.append(shard)
+            rest.append(segment)
     return stay, rest
 
 
-def _of_shards(shards: Iterable[Shard], kept: set[str]) -> Iterator[Entry]:
-    for shard in shards:
-        yield from (entry for entry in shard.entries() if entry[0] in kept)
+def _of_segments(segments: Iterable[Segment], kept: set[str]) -> Iterator[Entry]:
+    for segment in segments:
+        yield from (entry for entry in segment.entries() if entry[0] in kept)
 
 
 def _told(pool: Iterable[Entry], tell: Progress, total: int) -> Iterator[Entry]:

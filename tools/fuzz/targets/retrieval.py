@@ -9,10 +9,10 @@ from targets.target import Change, Target, as_it_is, encoded, in_archive, settin
 
 __all__ = ["RETRIEVAL"]
 
-_SHARD = "index/shard-000001"
+_SEGMENT = "index/segment-000001"
 _VICTIMS = (
     *("index/index.json", "index/words-000000.npy", "index/features/a.png.npz"),
-    *(f"{_SHARD}/{name}" for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
+    *(f"{_SEGMENT}/{name}" for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
 )
 
 
