@@ -185,7 +185,7 @@ def test_an_index_of_another_version_is_searched_but_not_added_to(scenes, index,
     assert mkdesc.Index(index.path).find(scenes / "1/2.png", k=1)[0].name == "1/2.png"
 
 
-def test_full_shards_are_not_written_again(scenes, view, tmp_path, monkeypatch):
+def test_full_segments_are_not_written_again(scenes, view, tmp_path, monkeypatch):
     for module in ("segments", "updating"):
         monkeypatch.setattr(f"mkdesc.retrieval.{module}.SEGMENT", 4)
     target = tmp_path / "index"
@@ -339,7 +339,7 @@ def test_settings_of_a_manifest_are_named(index, key, value, message):
     assert len(str(caught.value)) < 800
 
 
-def test_shards_with_headers_of_python_2(index):
+def test_segments_with_headers_of_python_2(index):
     """Numpy warns of them, which is an error here."""
     (segment,) = index.signatures.segments
     file, codes = segment.folder / "codes.npy", np.array(segment.codes)
@@ -416,7 +416,7 @@ def test_thirty_matches_make_a_place(index, monkeypatch):
     assert len(verified_pairs(index)) == len(verified_pairs(index, least=30))
 
 
-def test_shards_of_other_words_are_refused_and_made_again(index, scenes):
+def test_segments_of_other_words_are_refused_and_made_again(index, scenes):
     """As when one file of an index comes from a backup."""
     before = groups(index)
     (words,) = index.path.glob("words-*")

@@ -67,7 +67,7 @@ def test_signs_are_packed_lowest_first():
     assert pack_signs(signs).tolist() == [[1 + 8, 1 + 32]]
 
 
-def test_shards_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
+def test_segments_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
     monkeypatch.setattr("mkdesc.retrieval.segments.SEGMENT", 3)
     words = rng.normal(size=(20, 100)).astype(np.float32)
     common = rng.normal(size=(30, 100))
@@ -91,7 +91,7 @@ def test_shards_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_damaged_shards_are_named(tmp_path):
+def test_damaged_segments_are_named(tmp_path):
     (tmp_path / "codes.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(ValueError, match=r"codes\.npy: missing or damaged"):
         _ = Segment(tmp_path).codes
