@@ -55,7 +55,10 @@ Methods = Annotated[
 ]
 Budget = Annotated[int, typer.Option(metavar="N", help="Keypoints per photograph, at most.")]
 LongerSide = Annotated[
-    int, typer.Option(metavar="PX", help="Reduce photographs to this longer side; 0: leave them.")
+    int,
+    typer.Option(
+        metavar="PX", help="Reduce photographs to this size (of the longer side); 0: leave them."
+    ),
 ]
 LoweRatio = Annotated[
     float | None,
@@ -113,7 +116,7 @@ def _homography(
     ],
     methods: Methods = None,
     keypoints: Budget = 2000,
-    max_side: LongerSide = 0,
+    max_size: LongerSide = 0,
     ratio: LoweRatio = None,
     threshold: Annotated[float, typer.Option(help="Of MAGSAC++, pixels.")] = 3.0,
     output: Output = None,
@@ -128,7 +131,7 @@ def _homography(
         results = run_homography(
             root,
             split_list(methods) or DEFAULT_METHODS,
-            options=Options(keypoints, max_side or None, ratio),
+            options=Options(keypoints, max_size or None, ratio),
             threshold=threshold,
             output=output,
             progress=tell,
@@ -149,7 +152,7 @@ def _pose(
     ],
     methods: Methods = None,
     keypoints: Budget = 2000,
-    max_side: LongerSide = 1024,
+    max_size: LongerSide = 1024,
     ratio: LoweRatio = None,
     threshold: Annotated[
         float,
@@ -173,7 +176,7 @@ def _pose(
         results = run_pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
-            options=Options(keypoints, max_side or None, ratio),
+            options=Options(keypoints, max_size or None, ratio),
             threshold=threshold or None,
             max_angle=max_angle,
             output=output,

@@ -49,6 +49,7 @@ def preparation_numbers(parametrization: str) -> dict[str, Any]:
     """
     numbers = asdict(as_parametrization(parametrization).preparation)
     del numbers["name"]
+    numbers["side"] = numbers.pop("reduced_size")  # as model files have it
     return numbers
 
 

@@ -79,12 +79,14 @@ def test_any_kernels_and_size(rng, size, spec):
 @pytest.mark.parametrize("factor", [1, 2, 3])
 def test_beyond_the_paper_at_any_multiple_of_the_side(rng, spec, factor):
     parametrization = as_parametrization(spec)
-    size = parametrization.preparation.side * factor
+    size = parametrization.preparation.reduced_size * factor
     patches = rng.integers(0, 256, (4, size, size), np.uint8)
     patches[1] = 7  # flat
     patches[2, : size // 2], patches[2, size // 2 :] = 100, 101  # a faint step
     expected = MKD(spec, size, backend="reference").transform(patches)
-    descriptor = MKDescriptor(parametrization=spec, patch_size=parametrization.preparation.side)
+    descriptor = MKDescriptor(
+        parametrization=spec, patch_size=parametrization.preparation.reduced_size
+    )
     np.testing.assert_allclose(describe(descriptor, patches), expected, atol=1e-4)
 
 

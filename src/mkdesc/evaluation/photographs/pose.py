@@ -79,7 +79,7 @@ def run_pose(
         pairs,
         partial(_score_pair, tried),
         methods,
-        options or Options(max_side=1024),
+        options or Options(max_size=1024),
         output,
         progress,
         workers,

@@ -45,21 +45,21 @@ class Options(NamedTuple):
     ----------
     keypoints
         How many to find at most.
-    max_side
+    max_size
         Pixels of the longer side that photographs are reduced to; None: they stay as they are.
     ratio
         Of Lowe's test; None: mutual nearest neighbours alone.
     """
 
     keypoints: int = 2000
-    max_side: int | None = None
+    max_size: int | None = None
     ratio: float | None = None
 
     def check(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("keypoints", "max_side"):
+        for name in ("keypoints", "max_size"):
             value = getattr(self, name)
-            if value is None and name == "max_side":
+            if value is None and name == "max_size":
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
@@ -134,7 +134,7 @@ def score_methods(
     report = tell or no_progress
     judged = {}
     with open_run(output, config, files) as folder:
-        settings = Extraction(folder.absolute(), options.keypoints, options.max_side)
+        settings = Extraction(folder.absolute(), options.keypoints, options.max_size)
         extract_all(chosen, files, settings, workers, report)
         for method in chosen:
             work = partial(_score, settings, method.name, options.ratio, names, score)
