@@ -27,7 +27,8 @@ class Preparation:
         Larger patches, whose side must be a multiple of this, are reduced to it by means over
         squares; None: they are not.
     sigma
-        Of the Gaussian, in pixels of a 64-px patch if ``reduced_size`` is None, of the reduced one if not.
+        Of the Gaussian, in pixels of the reduced patch, or of a 64-px patch if ``reduced_size``
+        is None.
     reach
         The Gaussian has ``2 * reach + 1`` taps; the border is replicated.
     standardise
@@ -69,8 +70,8 @@ class Preparation:
             return 1
         if size % self.reduced_size:
             raise ValueError(
-                f"patch_size: the preparation {self.name!r} takes multiples of {self.reduced_size} px, "
-                f"got {size}"
+                f"patch_size: the preparation {self.name!r} takes multiples of "
+                f"{self.reduced_size} px, got {size}"
             )
         return size // self.reduced_size
 
