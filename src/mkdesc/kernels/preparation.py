@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,12 @@ class Preparation:
         # Text and model files hold the name: it must not come to mean something else.
         if PREPARATIONS.get(self.name, self) != self:
             raise ValueError(f"name: {self.name!r} is the name of another preparation")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, by the names that they have in model files and in the explorer."""
+        fields = asdict(self)
+        fields["side"] = fields.pop("reduced_size")
+        return fields
 
     def reduction(self, size: int) -> int:
         """By which factor patches of ``size`` px are reduced."""

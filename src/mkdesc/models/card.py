@@ -47,9 +47,8 @@ def preparation_numbers(parametrization: str) -> dict[str, Any]:
     >>> preparation_numbers("polar")["sigma"]
     1.4
     """
-    numbers = asdict(as_parametrization(parametrization).preparation)
+    numbers = as_parametrization(parametrization).preparation.to_dict()
     del numbers["name"]
-    numbers["side"] = numbers.pop("reduced_size")  # as model files have it
     return numbers
 
 

@@ -83,8 +83,8 @@ function smoothTransposed(image, size, taps) {
 /** Prepare a patch of gray values 0 .. 255; returns {image, size, scale still to be applied}. */
 function preparePatch(patch, preparation) {
   const full = Math.sqrt(patch.length);
-  const size = preparation.reduced_size ?? full;
-  const sigma = preparation.reduced_size ? preparation.sigma : (preparation.sigma * full) / SIZE;
+  const size = preparation.side ?? full;
+  const sigma = preparation.side ? preparation.sigma : (preparation.sigma * full) / SIZE;
   const half = Array.from({ length: preparation.reach + 1 }, (_, k) =>
     Math.exp(-(k ** 2) / (2 * sigma ** 2)),
   );
