@@ -34,7 +34,7 @@ from mkdesc._support.installed import versions
 from mkdesc._support.work import Workers, in_order
 from mkdesc.batches import describe_file
 from mkdesc.features import Settings, extract_to
-from mkdesc.learn import TrainingBlock, learn_shards
+from mkdesc.learn import TrainingBlock, learn_model
 
 app = typer.Typer()
 
@@ -224,7 +224,7 @@ def learn(
     shards = [Synthetic(number, points) for number in range(-(-patches // shard))]
     with tempfile.TemporaryDirectory() as folder, connect(address) as cluster:
         start = time.perf_counter()
-        learned = learn_shards(
+        learned = learn_model(
             shards,
             MKD(patch_size=32),
             whitening=Whitening("gda", 128, power=0.75),

@@ -5,7 +5,7 @@ homographies. Depth (views with known cameras): relative poses. Time: CPU second
 and ``detectAndCompute`` by the clock beside OpenCV's SIFT and ORB.
 
     python benchmarks/matching.py [--data ../shared/data] [--peers ../shared/peers]
-        [--keypoints 500 1000 2000 4000] [--pictures FOLDER]
+        [--keypoints 500 1000 2000 4000] [--draw PHOTOGRAPH PICTURE]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mkdesc.evaluation.photographs.base import Photograph
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import Options
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.images.reading import read_gray
 
 OURS = (
@@ -59,14 +59,14 @@ def methods_with(peers: Path) -> list[str]:
 
 def planes(data: Path, methods: list[str], keypoints: int) -> dict[str, Any]:
     results = run_homography(
-        data / "sequences", methods, options=Options(keypoints), progress=_tell
+        data / "sequences", methods, options=PhotographOptions(keypoints), progress=_tell
     )
     print(f"\n{keypoints} keypoints\n\n{results.markdown()}", flush=True)
     return results.to_dict()
 
 
 def depth(scene: Path, methods: list[str], keypoints: int) -> dict[str, Any]:
-    options = Options(keypoints, 1024)
+    options = PhotographOptions(keypoints, 1024)
     results = run_pose(scene, methods, options=options, progress=_tell)
     print(f"\n{scene.name}, {keypoints} keypoints\n\n{results.markdown()}", flush=True)
     return results.to_dict()
@@ -119,17 +119,21 @@ def speed(image: np.ndarray, keypoints: int, rounds: int) -> dict[str, list[floa
     return {name: times.tolist() for name, times in best.items()}
 
 
-def draw(photograph: Path, methods: list[str], folder: Path, keypoints: int = 500) -> None:
-    """A picture of the keypoints of each method on one photograph."""
-    folder.mkdir(parents=True, exist_ok=True)
+def draw(photograph: Path, methods: list[str], picture: Path, keypoints: int = 300) -> None:
+    """The keypoints of each method on one photograph, side by side, two in a row."""
     gray = read_gray(photograph)
+    tiles = []
     for name in methods:
         found = get_method(name).extract(Photograph(photograph.name, gray), keypoints)
-        picture = cv2.cvtColor(gray, cv2.COLOR_GRAY2BGR)
+        tile = cv2.cvtColor(gray, cv2.COLOR_GRAY2BGR)
         for x, y in found.xy:
-            cv2.circle(picture, (round(16 * x), round(16 * y)), 64, (0, 80, 255), 2, 16, 4)
-        label = name.partition(":")[0] if ":" in name else name
-        cv2.imwrite(str(folder / f"keypoints-{label}.jpg"), picture)
+            cv2.circle(tile, (round(16 * x), round(16 * y)), 48, (0, 80, 255), 2, 16, 4)
+        title = f"{name.partition(':')[0]}, {len(found.xy)}"
+        cv2.putText(tile, title, (8, 24), cv2.FONT_HERSHEY_SIMPLEX, 0.8, (0, 255, 255), 2, 16)
+        tiles.append(tile)
+    tiles += [np.zeros_like(tiles[0])] * (len(tiles) % 2)
+    rows = [np.hstack(tiles[i : i + 2]) for i in range(0, len(tiles), 2)]
+    cv2.imwrite(str(picture), np.vstack(rows))
 
 
 def main() -> None:
@@ -140,13 +144,19 @@ def main() -> None:
     parser.add_argument("--keypoints", nargs="+", type=int, default=[500, 1000, 2000, 4000])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--parts", nargs="+", default=["speed", "planes", "depth"])
-    parser.add_argument("--pictures", type=Path, help="only draw keypoints, into this folder")
+    parser.add_argument(
+        "--draw",
+        nargs=2,
+        type=Path,
+        metavar=("PHOTOGRAPH", "PICTURE"),
+        help="only draw the keypoints of all methods on a photograph",
+    )
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-matching.json"))
     options = parser.parse_args()
     print(versions())
     methods = options.methods or methods_with(options.peers)
-    if options.pictures is not None:
-        draw(options.data / PHOTOGRAPHS[0], methods, options.pictures)
+    if options.draw is not None:
+        draw(options.draw[0], methods, options.draw[1])
         return
     results: dict[str, Any] = {"versions": versions()}
     if "speed" in options.parts:

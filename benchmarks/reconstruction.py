@@ -92,6 +92,7 @@ def main() -> None:
     parser.add_argument("--ratios", nargs="+", type=float, default=[0.95])
     parser.add_argument("--cameras", default="auto", choices=["auto", "single"])
     parser.add_argument("--models", nargs="+", default=[DEFAULT_MODEL])
+    parser.add_argument("--detectors", nargs="+", default=["learned", "dog", "sift"])
     options = parser.parse_args()
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
     pycolmap.set_random_seed(0)
@@ -110,15 +111,18 @@ def main() -> None:
             )
             seconds = time.perf_counter() - start
             print(line(f"COLMAP SIFT ({mean})", best, true, seconds), flush=True)
-        for model, ratio in itertools.product(options.models, options.ratios):
-            settings = Settings(max_keypoints=mean, sensitive=True, model=model)
+        for detector, model, ratio in itertools.product(
+            options.detectors, options.models, options.ratios
+        ):
+            settings = Settings(detector, max_keypoints=mean, sensitive=True, model=model)
             sfm_options = SfmOptions(settings, ratio=ratio, cameras=options.cameras)
             with tempfile.TemporaryDirectory() as temporary:
                 start = time.perf_counter()
                 reconstruct(folder / "images", temporary, options=sfm_options)
                 seconds = time.perf_counter() - start
                 best = pycolmap.Reconstruction(f"{temporary}/sparse/0")
-                print(line(f"mkdesc {model}, {ratio:g}", best, true, seconds), flush=True)
+                name = f"{detector}, {model}, {ratio:g}"
+                print(line(name, best, true, seconds), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import mkdesc
 from mkdesc.cli import first_run
 from mkdesc.compute.cpu import backend
 from mkdesc.images.demo import write_demo
+from mkdesc.images.detectors.dog import Dog
+from mkdesc.images.detectors.learned import Learned
 
 
 @pytest.fixture
@@ -47,9 +49,21 @@ def test_the_notice_is_true_of_every_run_until_then(cold, tmp_path, run):
 
 
 def test_for_many_the_loop_is_worth_waiting_for(cold, started):
-    features = mkdesc.Features(100)
+    features = mkdesc.Features("orb", 100)
     assert first_run.while_compiling(features, many=True) is features
     assert "compile_others" in " ".join(started[0])
+    assert started[0][-1] == "orb"
+
+
+def test_other_detectors_are_not_compiled(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("another detector was compiled")
+
+    monkeypatch.setattr(Dog, "detect", refuse)
+    monkeypatch.setattr(Learned, "detect", refuse)
+    first_run.compile_others("orb")
+    with pytest.raises(AssertionError, match="another detector"):
+        first_run.compile_others("dog")
 
 
 def test_no_process_no_harm(cold, monkeypatch):
@@ -63,7 +77,7 @@ def test_no_process_no_harm(cold, monkeypatch):
 def test_what_is_compiled_is_used(started):
     """As it is after what the other process does."""
     first_run.compile_describing("photo")
-    first_run.compile_others()
+    first_run.compile_others("learned")
     features = mkdesc.Features(100)
     assert first_run.while_compiling(features, many=False) is features
     assert not started

@@ -1,9 +1,11 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from mkdesc import MKD, load_model
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn import TrainingBlock, learn_model
+from mkdesc.learn import TrainedHead, TrainingBlock, learn_model
 from mkdesc.learn import shards as module
 from mkdesc.learn.shards import held_out
 
@@ -20,19 +22,31 @@ def mkd():
     return MKD("cartesian", 12)
 
 
-def blocks(patches, labels, size):
-    for start in range(0, len(patches), size):
-        yield TrainingBlock(patches[start : start + size], labels[start : start + size])
+@dataclass
+class InBlocks:
+    """One shard: labels may be in several of its blocks."""
+
+    patches: np.ndarray
+    labels: np.ndarray
+    size: int
+    pairs: tuple | None = None
+
+    def blocks(self):
+        for start in range(0, len(self.patches), self.size):
+            rows = slice(start, start + self.size)
+            yield TrainingBlock(self.patches[rows], self.labels[rows])
 
 
 @pytest.mark.parametrize("method", ["gda", "pcawt"])
 def test_blocks_and_order_do_not_matter(data, mkd, rng, monkeypatch, method):
     patches, labels = data
-    whole = learn_model([TrainingBlock(*data)], mkd, Whitening(method, 16, power=0.75))
+    whole = learn_model([TrainingBlock(*data)], mkd, whitening=Whitening(method, 16, power=0.75))
     monkeypatch.setattr(module, "ROWS", 50)
     shuffled = rng.permutation(len(patches))
     parts = learn_model(
-        blocks(patches[shuffled], labels[shuffled], 77), mkd, Whitening(method, 16, power=0.75)
+        [InBlocks(patches[shuffled], labels[shuffled], 77)],
+        mkd,
+        whitening=Whitening(method, 16, power=0.75),
     )
     np.testing.assert_allclose(
         parts.mkd.transform(patches), whole.mkd.transform(patches), atol=1e-4
@@ -42,7 +56,7 @@ def test_blocks_and_order_do_not_matter(data, mkd, rng, monkeypatch, method):
 
 def test_it_is_the_whitening_of_what_is_not_held_out(data, mkd):
     patches, labels = data
-    learned = learn_model([TrainingBlock(*data)], mkd, Whitening("lw", 16))
+    learned = learn_model([TrainingBlock(*data)], mkd, whitening=Whitening("lw", 16))
     kept = ~held_out(labels)
     expected = Whitening("lw", 16).fit(mkd.transform(patches[kept]), labels[kept])
     np.testing.assert_allclose(
@@ -59,9 +73,8 @@ def test_it_is_the_whitening_of_what_is_not_held_out(data, mkd):
 def test_pairs_instead_of_labels(data, mkd):
     patches, labels = data
     first = np.arange(0, len(patches), 3)
-    learned = learn_model(
-        [TrainingBlock(*data)], mkd, Whitening("lw", 16, power=0.75), pairs=(first, first + 1)
-    )
+    shard = InBlocks(patches, labels, 500, (first, first + 1))
+    learned = learn_model([shard], mkd, whitening=Whitening("lw", 16, power=0.75))
     assert learned.report.pairs == (~held_out(np.arange(300))).sum()
     kept = np.flatnonzero(~held_out(labels))
     where = {row: k for k, row in enumerate(kept)}
@@ -88,7 +101,7 @@ def test_what_is_passed_in_stays_as_it_is(data, fitted):
     mkd = MKD("cartesian", 12, whitening if fitted else None, output="int8")
     before = state(mkd), sorted(vars(whitening))
     head = whitening.learned() if fitted else None
-    learned = learn_model([TrainingBlock(patches, labels)], mkd, whitening)
+    learned = learn_model([TrainingBlock(patches, labels)], mkd, whitening=whitening)
     assert (state(mkd), sorted(vars(whitening))) == before
     assert learned.mkd.whitening is not whitening
     if fitted:
@@ -96,7 +109,9 @@ def test_what_is_passed_in_stays_as_it_is(data, fitted):
 
 
 def test_saved_with_its_source(data, mkd, tmp_path):
-    learned = learn_model([TrainingBlock(*data)], mkd, Whitening("gda", 8)).with_source("noise")
+    learned = learn_model([TrainingBlock(*data)], mkd, whitening=Whitening("gda", 8)).with_source(
+        "noise"
+    )
     card = learned.save(tmp_path / "m.safetensors")
     assert card.learned_from["source"] == "noise"
     assert card.learned_from["points"] == 300
@@ -108,7 +123,7 @@ def test_saved_with_its_source(data, mkd, tmp_path):
 def test_too_few_points_for_a_score(data, mkd):
     patches, labels = data
     block = TrainingBlock(patches[:15], labels[:15])
-    report = learn_model([block], mkd, Whitening("gda", 4, ridge=0.1)).report
+    report = learn_model([block], mkd, whitening=Whitening("gda", 4, ridge=0.1)).report
     assert np.isnan(report.fpr95_learned)
     assert "too few points" in report.lines()[-1]
 
@@ -121,4 +136,25 @@ def test_bad_blocks_are_refused(data, mkd):
         learn_model([TrainingBlock(patches, labels[:5])], mkd)
     patches[450, 0, 0] = np.nan
     with pytest.raises(ValueError, match=r"patches\[450\] has NaN"):
-        learn_model(blocks(patches, labels, 400), mkd)
+        learn_model([InBlocks(patches, labels, 400)], mkd)
+
+
+def test_a_label_in_two_shards_is_refused(data, mkd):
+    patches, labels = data
+    halves = [TrainingBlock(patches[one::2], labels[one::2]) for one in (0, 1)]
+    with pytest.raises(ValueError, match="shards: expected each label in one of them"):
+        learn_model(halves, mkd)
+
+
+def test_heads_are_trained_on_several_shards_as_on_one(data, mkd):
+    pytest.importorskip("torch")
+    patches, labels = data
+    rows = slice(0, 450), slice(450, 900)
+    halves = [TrainingBlock(patches[half], labels[half]) for half in rows]
+    trained = TrainedHead("linear", steps=3, batch=32, device="cpu")
+    one, two = (
+        learn_model(shards, mkd, whitening=Whitening("gda", 16), trained=trained)
+        for shards in ([TrainingBlock(*data)], halves)
+    )
+    assert (two.report.patches, two.report.steps) == (900, 3)
+    np.testing.assert_allclose(two.mkd.transform(patches), one.mkd.transform(patches), atol=1e-3)

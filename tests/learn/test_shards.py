@@ -22,7 +22,6 @@ from mkdesc.learn import (
     learn_patches,
     learn_photos,
     learn_phototourism,
-    learn_shards,
     sources,
 )
 from mkdesc.learn.file_shards import RowShard, pairs_among, whole_points
@@ -72,9 +71,9 @@ def processes():
 @pytest.mark.parametrize("method", ["gda", "lw", "pcawt"])
 def test_one_model_however_data_are_cut(mkd, method):
     whitening = Whitening(method, 16, power=0.75)
-    whole = learn_model(cut(1)[0].blocks(), mkd, whitening)
-    for n in (1, 2, 7):
-        parts = learn_shards(cut(n), mkd, whitening=whitening)
+    whole = learn_model(cut(1), mkd, whitening=whitening)
+    for n in (2, 7):
+        parts = learn_model(cut(n), mkd, whitening=whitening)
         np.testing.assert_allclose(
             abs(head_of(parts)), abs(head_of(whole)), atol=1e-6 * abs(head_of(whole)).max()
         )
@@ -85,10 +84,10 @@ def test_one_model_however_data_are_cut(mkd, method):
 
 def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
     whitening = Whitening("lw", 16)
-    alone = learn_shards(cut(5), mkd, whitening=whitening)
+    alone = learn_model(cut(5), mkd, whitening=whitening)
     folder = tmp_path / "parts"
     for _ in range(2):
-        found = learn_shards(cut(5), mkd, whitening=whitening, workers=processes, parts=folder)
+        found = learn_model(cut(5), mkd, whitening=whitening, workers=processes, parts=folder)
         np.testing.assert_array_equal(head_of(found), head_of(alone))
         assert len(list(folder.glob("part-*"))) == 5
         first = min(folder.glob("part-*"))
@@ -96,9 +95,9 @@ def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
         max(folder.glob("part-*")).unlink()  # killed before the last one
     assert first.stat().st_mtime_ns == stamp
     with pytest.raises(ValueError, match="made with other settings"):
-        learn_shards(cut(5), mkd, whitening=Whitening("gda", 16), workers=processes, parts=folder)
+        learn_model(cut(5), mkd, whitening=Whitening("gda", 16), workers=processes, parts=folder)
     with pytest.raises(ValueError, match="parts: expected a folder"):
-        learn_shards(cut(5), mkd, whitening=whitening, workers=processes)
+        learn_model(cut(5), mkd, whitening=whitening, workers=processes)
 
 
 @pytest.fixture
@@ -111,7 +110,7 @@ def part(tmp_path, rng):
 
 
 def test_parts_come_back(part, rng):
-    found = Part.load(part, None)
+    found = Part.load(part, 1.0)
     assert (found.patches, found.points, found.statistics.n) == (20, 10, 20)
     assert found.skipped == ("too small",)
     np.testing.assert_array_equal(found.labels, [0, 0, 1, 1])
@@ -137,7 +136,7 @@ def test_damaged_parts_are_named(part, name, value):
     tensors, metadata = read_safetensors(part)
     save_file({**tensors, name: value}, part, metadata)
     with pytest.raises(ValueError, match=r"part\.safetensors: damaged; remove it"):
-        Part.load(part, None)
+        Part.load(part, 1.0)
 
 
 @pytest.mark.parametrize("skipped", ["[" * 100_000, "3", "[3]", '"text"', "no JSON"])
@@ -145,21 +144,21 @@ def test_damaged_notes_of_parts_are_named(part, skipped):
     tensors, _ = read_safetensors(part)
     save_file(tensors, part, {"skipped": skipped})
     with pytest.raises(ValueError, match=r"part\.safetensors: damaged; remove it"):
-        Part.load(part, None)
+        Part.load(part, 1.0)
 
 
-def test_parts_of_something_that_is_no_text(mkd, tmp_path):
+def test_parts_of_something_that_is_no_text(mkd, processes, tmp_path):
     (tmp_path / "mkdesc.json").write_bytes(b"\xff\xfe")
     (tmp_path / "part-000000.safetensors").touch()
     with pytest.raises(ValueError, match=r"mkdesc\.json: damaged, or not by mkdesc"):
-        learn_shards(cut(2), mkd, parts=tmp_path)
+        learn_model(cut(2), mkd, workers=processes, parts=tmp_path)
 
 
 def test_parts_of_another_version_are_not_mixed(mkd, processes, tmp_path, monkeypatch):
-    learn_shards(cut(2), mkd, workers=processes, parts=tmp_path)
+    learn_model(cut(2), mkd, workers=processes, parts=tmp_path)
     monkeypatch.setattr("mkdesc._support.workfolder.__version__", "0.0.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
-        learn_shards(cut(2), mkd, workers=processes, parts=tmp_path)
+        learn_model(cut(2), mkd, workers=processes, parts=tmp_path)
 
 
 def test_shards_that_differ_in_the_middle_of_an_array_are_others(mkd, processes, tmp_path, rng):
@@ -167,17 +166,17 @@ def test_shards_that_differ_in_the_middle_of_an_array_are_others(mkd, processes,
     rows, labels = np.arange(1200), np.repeat(np.arange(600), 2)
     parts = tmp_path / "parts"
     shard = RowShard(str(tmp_path / "a.npz"), rows, labels)
-    learn_shards([shard], mkd, workers=processes, parts=parts)
+    learn_model([shard], mkd, workers=processes, parts=parts)
     labels = np.where(labels == 300, 301, labels)
     shard = RowShard(str(tmp_path / "a.npz"), rows, labels)
     with pytest.raises(ValueError, match="made with other settings"):
-        learn_shards([shard], mkd, workers=processes, parts=parts)
+        learn_model([shard], mkd, workers=processes, parts=parts)
 
 
 def test_millions_of_patches_leave_a_sample_for_the_score(mkd):
     whitening = Whitening("lw", 16)
-    every = learn_shards(cut(3), mkd, whitening=whitening)
-    few = learn_shards(cut(3), mkd, whitening=whitening, expected=4_000_000)
+    every = learn_model(cut(3), mkd, whitening=whitening)
+    few = learn_model(cut(3), mkd, whitening=whitening, expected=4_000_000)
     np.testing.assert_array_equal(head_of(few), head_of(every))
     assert 0 < few.report.held_out_pairs < every.report.held_out_pairs
 
@@ -302,9 +301,9 @@ def test_every_source_gives_the_same_model_elsewhere(
 def test_on_dask(mkd, tmp_path):
     pytest.importorskip("distributed")
     whitening = Whitening("lw", 16)
-    alone = learn_shards(cut(4), mkd, whitening=whitening)
+    alone = learn_model(cut(4), mkd, whitening=whitening)
     with connect("local:1") as cluster:
-        found = learn_shards(
+        found = learn_model(
             cut(4), mkd, whitening=whitening, workers=cluster, parts=tmp_path / "parts"
         )
     np.testing.assert_array_equal(head_of(found), head_of(alone))

@@ -112,7 +112,7 @@ def write_texture(path, rng):
 def test_photos(tmp_path, rng):
     for i in range(3):
         write_texture(tmp_path / f"{i}.png", rng)
-    recipe = Recipe(views=("plain", "easy", "hard"), keypoints_per_photo=40, patch_size=32)
+    recipe = Recipe(views=("plain", "hard", "tough"), keypoints_per_photo=150, patch_size=32)
     mkd = MKD("cartesian", 32)
     learned = [
         learn_photos(tmp_path, mkd, whitening=whitening(), progress=None, recipe=recipe, seed=seed)

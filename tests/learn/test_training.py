@@ -360,7 +360,7 @@ def test_learning_a_model_with_a_trained_head(rng, tmp_path):
     learned = learn_model(
         [block],
         MKD("cartesian", 12),
-        Whitening("gda", 16, ridge=1e-3),
+        whitening=Whitening("gda", 16, ridge=1e-3),
         trained=tiny(whitening=None),
         progress=lambda *news: told.append(news),
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
+from pathlib import Path
 
-__all__ = ["check_choice", "check_integer", "check_not_both", "check_number"]
+__all__ = ["check_choice", "check_ending", "check_integer", "check_not_both", "check_number"]
 
 
 def check_integer(
@@ -32,6 +33,7 @@ def check_number(
     above: float | None = None,
     least: float | None = None,
     most: float | None = None,
+    below: float | None = None,
     optional: bool = False,
 ) -> None:
     """Refuse what is no finite number within bounds; with ``optional``, None is one.
@@ -46,9 +48,10 @@ def check_number(
         and (above is None or value > above)  # type: ignore[operator]
         and (least is None or value >= least)  # type: ignore[operator]
         and (most is None or value <= most)  # type: ignore[operator]
+        and (below is None or value < below)  # type: ignore[operator]
     ):
         return
-    bounds = {">": above, ">=": least, "<=": most}
+    bounds = {">": above, ">=": least, "<=": most, "<": below}
     words = " and ".join(f"{sign} {b:g}" for sign, b in bounds.items() if b is not None)
     _refuse(name, value, f"a number {words}".rstrip(), optional)
 
@@ -64,6 +67,18 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name}: expected one of {', '.join(known)}, got {value!r}")
     return value
+
+
+def check_ending(name: str, path: Path, endings: Iterable[str]) -> None:
+    """Refuse a file whose name ends in none of these, in capitals or not.
+
+    >>> check_ending("--output", Path("folder/model.pkl"), [".safetensors"])
+    Traceback (most recent call last):
+    ValueError: --output: expected a name ending in .safetensors, got model.pkl
+    """
+    known = list(endings)
+    if path.suffix.lower() not in known:
+        raise ValueError(f"{name}: expected a name ending in {', '.join(known)}, got {path.name}")
 
 
 def check_not_both(**given: object) -> None:

@@ -10,7 +10,7 @@ from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, Overwrite
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 
 __all__ = ["command"]
 
@@ -63,7 +63,7 @@ def command(
     """
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
-    with resumable(), workers_at(cluster, alone) as workers, told("patches") as tell:
+    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as tell:
         count, width = describe_file(
             source,
             output,

@@ -11,11 +11,11 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import Options
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
 from mkdesc.evaluation.report.published import TASKS
@@ -126,12 +126,12 @@ def _homography(
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_homography(
             root,
             split_list(methods) or DEFAULT_METHODS,
-            options=Options(keypoints, max_size or None, ratio),
+            options=PhotographOptions(keypoints, max_size or None, ratio),
             threshold=threshold,
             output=output,
             progress=tell,
@@ -171,12 +171,12 @@ def _pose(
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
-            options=Options(keypoints, max_size or None, ratio),
+            options=PhotographOptions(keypoints, max_size or None, ratio),
             threshold=threshold or None,
             max_angle=max_angle,
             output=output,
@@ -206,7 +206,7 @@ def _phototourism(
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_phototourism(
             root,
@@ -253,7 +253,7 @@ def _hpatches(
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_hpatches(
             root,
@@ -281,7 +281,7 @@ def _speed(
     device: Device = "cpu",
 ) -> None:
     """Patches per second, all in turns, and the bytes of a descriptor."""
-    with told("items", "reading") as tell:
+    with progress_bar("items", "reading") as tell:
         chosen = split_list(descriptors) or default_descriptors()
         results = run_speed(chosen, size, count, rounds, tell, None if device == "cpu" else device)
     _report(results, None)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_ending
 from mkdesc.cli.options import Overwrite
 
 __all__ = ["command"]
@@ -27,8 +28,7 @@ def command(
     if export is not None:
         from mkdesc.explorer.page import export_page
 
-        if export.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"--export: expected a name ending in .html, got {export.name}")
+        check_ending("--export", export, [".html", ".htm"])
         export_page(export, overwrite=overwrite)
         print(f"written: {export}")
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_ending
 from mkdesc._support.optional import needed
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import Overwrite
@@ -75,8 +76,7 @@ def _onnx(
         from mkdesc.compute.torch.export import OWN_ONNX
         from mkdesc.torch import MKDescriptor, export_onnx
 
-    if output.suffix != ".onnx":
-        raise ValueError(f"--output: expected a file name ending in .onnx, got {output.name}")
+    check_ending("--output", output, [".onnx"])
     check_target(output, (model_file(model),), OWN_ONNX, overwrite)
     descriptor = MKDescriptor(open_model(model))
     export_onnx(descriptor, output, dtype, overwrite=overwrite)

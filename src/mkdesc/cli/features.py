@@ -18,7 +18,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -64,7 +64,7 @@ def command(
     from mkdesc.features.folder import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
-    with resumable(), workers_at(cluster) as workers, told("images") as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
         found = extract_to(
             images,
             output,

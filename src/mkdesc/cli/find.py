@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_ending, check_integer
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import MaxPixels, Overwrite
@@ -50,11 +51,9 @@ def command(
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.sheet import contact_sheet
 
-    if output is not None and output.suffix.lower() not in _PICTURES:
-        expected = ", ".join(_PICTURES)
-        raise ValueError(f"--output: expected a name ending in {expected}, got {output.name}")
-    if candidates < 1:
-        raise ValueError(f"--candidates: expected an integer >= 1, got {candidates}")
+    if output is not None:
+        check_ending("--output", output, _PICTURES)
+    check_integer("--candidates", candidates)
     part = None if box is None else _as_box(box)
     opened = Index(index)
     if output is not None:

@@ -35,7 +35,7 @@ def while_compiling(features: Features, many: bool) -> Features:
     if is_compiled(as_parametrization(mkd.parametrization), int(mkd.patch_size)):
         return features
     if many:
-        _start("compile_others()")
+        _start("compile_others(sys.argv[1])", str(features.get_params()["detector"]))
         return features
     _start("compile_describing(sys.argv[1])", str(features.get_params()["model"]))
     return features.replace(model=MKD(**mkd.get_params(deep=False) | {"backend": "numpy"}))
@@ -74,13 +74,13 @@ def compile_describing(model: str) -> None:
     mkd.transform(np.zeros((1, size, size), np.uint8))
 
 
-def compile_others() -> None:
+def compile_others(detector: str) -> None:
     """Compile all that matching photographs needs besides the loop that describes."""
     import numpy as np
 
     from mkdesc.compute.cpu.backend import compile_head
     from mkdesc.images.cutting import compile_for, compile_halving
-    from mkdesc.images.detectors.dog import compile_dog
+    from mkdesc.images.detectors.registry import make_detector
     from mkdesc.matching.distinct import match_distinct
     from mkdesc.matching.guided import match_guided
     from mkdesc.matching.nearest import match_descriptors
@@ -88,7 +88,8 @@ def compile_others() -> None:
     compile_head()
     compile_for("uint8")
     compile_halving()
-    compile_dog()
+    noise = np.random.default_rng(0).integers(0, 256, (96, 96), np.uint8)
+    make_detector(detector, max_keypoints=10).detect(noise)
     few, places = np.eye(2, dtype=np.float32), np.eye(2)
     match_descriptors(few, few)
     match_distinct(few, few, places, places)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.progress import resumable, told
+from mkdesc.cli.progress import progress_bar, resumable
 
 __all__ = ["command"]
 
@@ -43,7 +43,7 @@ def command(
     if output is not None:
         check_target(output)
     opened = Index(index)
-    with resumable(), told("items") as tell:
+    with resumable(), progress_bar("items") as tell:
         groups = find_groups(opened, k, tell)
     shown = [names for names in groups if len(names) >= least]
     for number, names in enumerate(shown, 1):

@@ -9,7 +9,7 @@ import typer
 
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -39,7 +39,7 @@ def command(
     from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
-    with resumable(), workers_at(cluster) as workers, told("images") as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
         found = build_index(images, output, settings, tell, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_not_both
 from mkdesc.cli.options import Overwrite
 from mkdesc.visual.inspection_figure import MAX_PIXELS
 
@@ -41,8 +42,7 @@ def command(
     from mkdesc.visual.typical import typical_scores
     from mkdesc.visual.whitenings import load_whitening
 
-    if model is not None and parametrization is not None:
-        raise ValueError("--model and --parametrization: expected one of them, got both")
+    check_not_both(**{"--model": model, "--parametrization": parametrization})
     if output is not None:
         check_output(output, (a, b, model_file(model)), overwrite)
     if parametrization is None:

@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
+from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
-from mkdesc.cli.progress import console, resumable, told, warm_up
+from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.images.frames import SIDE
@@ -52,20 +53,23 @@ def _learn(
     how to train further and, on a cluster, with who works and where. ``reads`` is never
     written over.
     """
-    if output.suffix != ".safetensors":
-        raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
+    check_ending("--output", output, [".safetensors"])
     check_target(output, (*reads, model_file(how.continue_from)), OWN_MODEL, how.overwrite)
     whitening, trained = how.whitening(), how.trained()
     mkd.fit()
     whitening.check()
     if how.cluster is None:
         warm_up(mkd)
-        with told(unit, "learning") as tell:
+        with progress_bar(unit, "learning") as tell:
             learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
         learned.save(output, overwrite=how.overwrite)
     else:
         parts = output.with_name(f"{output.name}.parts")
-        with resumable(), workers_at(how.cluster) as workers, told(unit, "learning") as tell:
+        with (
+            resumable(),
+            workers_at(how.cluster) as workers,
+            progress_bar(unit, "learning") as tell,
+        ):
             given = {"trained": trained, "workers": workers, "parts": parts}
             learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
             learned.save(output, overwrite=how.overwrite)

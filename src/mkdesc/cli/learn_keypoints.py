@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_ending
 from mkdesc._support.progress import Progress
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import Overwrite
-from mkdesc.cli.progress import console, told
+from mkdesc.cli.progress import console, progress_bar
 from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
 from mkdesc.learn.keypoints import learn_keypoints
 from mkdesc.models import model_file
@@ -55,10 +56,9 @@ def command(
     overwrite: Overwrite = False,
 ) -> None:
     """Teach the learned detector which points a model matches, on plain photographs."""
-    if output.suffix != ".safetensors":
-        raise ValueError(f"--output: expected a name ending in .safetensors, got {output.name}")
+    check_ending("--output", output, [".safetensors"])
     check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
-    shown = told("photos", "reading") if console.is_terminal else nullcontext(_lines())
+    shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())
     with shown as tell:
         learned = learn_keypoints(
             photos,

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.check import check_choice, check_integer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, MaxPixels, Overwrite
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -78,10 +79,9 @@ def command(
     from mkdesc.retrieval.similar import similar_pairs
     from mkdesc.retrieval.updating import build_index
 
-    if how not in _HOW:
-        raise ValueError(f"--how: expected one of {', '.join(_HOW)}, got {how!r}")
-    if k is not None and k < 1:
-        raise ValueError(f"-k: expected an integer >= 1, got {k}")
+    check_choice("--how", how, _HOW)
+    if k is not None:
+        check_integer("-k", k)
     if verify and how != "retrieved":
         raise ValueError(f"--verify: expected --how retrieved, got {how}")
     names = find_images([images])
@@ -104,7 +104,7 @@ def command(
         with (
             resumable(),
             workers_at(cluster) as workers,
-            told("images") as tell,
+            progress_bar("images") as tell,
             tempfile.TemporaryDirectory() as folder,
         ):
             index_folder = Path(folder) / "index" if index is None else index

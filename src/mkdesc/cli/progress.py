@@ -25,7 +25,7 @@ from mkdesc._support.progress import Progress as Tell
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
 
-__all__ = ["console", "progress", "resumable", "told", "warm_up"]
+__all__ = ["console", "progress", "progress_bar", "resumable", "warm_up"]
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
@@ -70,7 +70,7 @@ def progress(unit: str) -> Progress:
 
 
 @contextmanager
-def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
+def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
     """A callback that long work tells how far it is, shown as a progress bar.
 
     Parameters

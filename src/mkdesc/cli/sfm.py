@@ -18,7 +18,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -92,7 +92,7 @@ def command(
         guided=guided,
         seed=seed,
     )
-    with resumable(), workers_at(cluster) as workers, told("items", keep=True) as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as tell:
         if stop_after is not None:
             matched = match_images(images, output, options, pairs, tell, max_pixels, workers)
         elif database is not None:

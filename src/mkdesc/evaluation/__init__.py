@@ -15,6 +15,9 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.evaluation.contenders.base import PatchDescriptor
     from mkdesc.evaluation.contenders.registry import get_descriptor, named_descriptors
     from mkdesc.evaluation.hpatches.benchmark import run_hpatches
+    from mkdesc.evaluation.photographs.homography import run_homography
+    from mkdesc.evaluation.photographs.pose import run_pose
+    from mkdesc.evaluation.photographs.scoring import PhotographOptions
     from mkdesc.evaluation.phototourism.benchmark import run_phototourism
     from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
     from mkdesc.evaluation.report.compare import compare_runs
@@ -23,14 +26,17 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
 
 __all__ = [
     "PatchDescriptor",
+    "PhotographOptions",
     "Results",
     "compare_runs",
     "evaluate_revisited",
     "get_descriptor",
     "measure_speeds",
     "named_descriptors",
+    "run_homography",
     "run_hpatches",
     "run_phototourism",
+    "run_pose",
     "run_speed",
     "score_pairs",
 ]
@@ -42,6 +48,9 @@ if not TYPE_CHECKING:
             "contenders.base": "PatchDescriptor",
             "contenders.registry": "get_descriptor named_descriptors",
             "hpatches.benchmark": "run_hpatches",
+            "photographs.homography": "run_homography",
+            "photographs.scoring": "PhotographOptions",
+            "photographs.pose": "run_pose",
             "phototourism.benchmark": "run_phototourism",
             "phototourism.protocols": "evaluate_revisited score_pairs",
             "report.compare": "compare_runs",

@@ -11,7 +11,7 @@ from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
     from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
-    from mkdesc.learn.learner import learn_model, learn_shards
+    from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
     from mkdesc.learn.report import Learned, Report
     from mkdesc.learn.shards import Shard, TrainingBlock
@@ -40,7 +40,6 @@ __all__ = [
     "learn_patches",
     "learn_photos",
     "learn_phototourism",
-    "learn_shards",
 ]
 
 if not TYPE_CHECKING:
@@ -48,7 +47,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "keypoints": "KeypointReport LearnedKeypoints learn_keypoints",
-            "learner": "learn_model learn_shards",
+            "learner": "learn_model",
             "photos": "Recipe",
             "report": "Learned Report",
             "shards": "Shard TrainingBlock",

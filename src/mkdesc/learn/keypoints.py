@@ -35,6 +35,8 @@ __all__ = ["KeypointReport", "LearnedKeypoints", "hold_out", "learn_keypoints", 
 GPU_STEPS, CPU_STEPS = 3000, 300
 #: On a CPU: pairs of views per step, and their side in pixels.
 CPU_PAIRS, CPU_SIZE = 2, 256
+#: PyTorch's threads there: its operations are so small that more of them wait for each other.
+CPU_THREADS = 1
 #: Photographs are reduced to this many pixels, as those that heads are learned from.
 MAX_SIDE = 1600
 #: Smaller ones have nothing to teach.
@@ -139,6 +141,7 @@ def learn_keypoints(
     from mkdesc.compute.torch.backend import chosen_device
     from mkdesc.learn import keypoint_training as training
     from mkdesc.learn.keypoint_views import Photos
+    from mkdesc.learn.training import torch_threads
 
     tell = no_progress if progress is None else progress
     where = chosen_device(None if device == "auto" else device)
@@ -150,14 +153,15 @@ def learn_keypoints(
     bank = Photos([images[name] for name in learned], where)
     others = Photos([images[name] for name in kept or learned], where)
     describe, size = training.describe_with(mkd, where), int(mkd.patch_size)
-    figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
-    before = training.measure(first, figures, describe, chosen.rules, size)
     if steps is None and seconds is None:
         steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
-    taught = training.teach(
-        first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=tell
-    )
-    after = training.measure(taught.weights, figures, describe, chosen.rules, size)
+    with torch_threads(CPU_THREADS if where.type == "cpu" else None):
+        figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
+        before = training.measure(first, figures, describe, chosen.rules, size)
+        taught = training.teach(
+            first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=tell
+        )
+        after = training.measure(taught.weights, figures, describe, chosen.rules, size)
     report = KeypointReport(
         len(learned), kept, before, after, taught.steps, taught.seconds, taught.interrupted
     )

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer
 from mkdesc._support.work import in_order
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.registry import make_detector
@@ -96,12 +97,8 @@ class Recipe:
             raise ValueError(f"views: expected at least two (a pair), got {len(self.views)}")
         for view in self.views:
             as_jitter(view)
-        if self.keypoints_per_photo < 1:
-            raise ValueError(
-                f"keypoints_per_photo: expected an integer >= 1, got {self.keypoints_per_photo!r}"
-            )
-        if self.max_size is not None and self.max_size < 32:
-            raise ValueError(f"max_size: expected at least 32 px or None, got {self.max_size!r}")
+        check_integer("keypoints_per_photo", self.keypoints_per_photo)
+        check_integer("max_size", self.max_size, least=32, optional=True)
 
 
 @dataclass(frozen=True)

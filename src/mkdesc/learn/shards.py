@@ -9,7 +9,8 @@ the data were cut.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path, read_safetensors
-from mkdesc._support.work import Workers, in_order, share_memory
+from mkdesc._support.work import Workers, in_order
 from mkdesc.descriptor import MKD
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, Whitening
 
-__all__ = ["Part", "Shard", "TrainingBlock", "describe_blocks", "gather", "held_out", "parts_of"]
+__all__ = ["Part", "Shard", "TrainingBlock", "gather", "held_out", "parts_of"]
 
 #: One point in so many is held out of the learning, to score it.
 HELD_OUT = 10
@@ -43,14 +44,18 @@ class TrainingBlock(NamedTuple):
     patches: NDArray[Any]
     labels: NDArray[np.integer]
 
+    def blocks(self) -> Iterator[TrainingBlock]:
+        """Itself: the smallest shard."""
+        yield self
+
 
 class Shard(Protocol):
     """A piece of training data; to travel to other processes it must be picklable.
 
     It may have ``pairs``, rows of its patches that match (otherwise all of equal labels do);
     ``size``, what it counts for in the progress; ``inputs``, the files that it reads;
-    and ``skipped``, a list of reasons why some of its data could not be used, which ``blocks``
-    fills.
+    ``skipped``, a list of reasons why some of its data could not be used, which ``blocks``
+    fills; and ``fresh``, photographs whose views can be made anew while a head is trained.
     """
 
     def blocks(self) -> Iterator[TrainingBlock]:
@@ -132,18 +137,27 @@ def held_out(labels: Labels) -> NDArray[np.bool_]:
     return _mixed(labels) % np.uint64(HELD_OUT) == HELD_OUT - 1
 
 
-def describe_blocks(
-    blocks: Iterator[TrainingBlock], mkd: MKD
-) -> Iterator[tuple[NDArray[np.float32], Labels]]:
-    """Raw descriptors (n, D) and labels (n,) of blocks of patches."""
+def _described(blocks: Iterable[TrainingBlock], mkd: MKD) -> tuple[NDArray[np.float32], Labels]:
+    """Raw descriptors (N, D), which wait in a temporary file, and labels (N,) of patches."""
+    found: list[Labels] = []
     done = 0
-    for patches, labels in blocks:
-        if np.shape(labels) != (len(patches),):
-            raise ValueError(
-                f"labels: expected one per patch, ({len(patches)},), got {np.shape(labels)}"
-            )
-        yield mkd.transform(patches, first=done), np.asarray(labels)
-        done += len(patches)
+    with tempfile.TemporaryFile() as spool:
+        for patches, labels in blocks:
+            if np.shape(labels) != (len(patches),):
+                raise ValueError(
+                    f"labels: expected one per patch, ({len(patches)},), got {np.shape(labels)}"
+                )
+            raw = mkd.transform(patches, first=done)
+            spool.write(raw.tobytes())
+            found.append(np.asarray(labels))
+            done += len(patches)
+        spool.flush()
+        if done:
+            raw = np.memmap(spool, np.float32, "r+", shape=(done, raw.shape[1]))
+            return raw, np.concatenate(found)
+    # No file of no bytes can be mapped.
+    nothing = np.empty((0, mkd.patch_size, mkd.patch_size), np.uint8)
+    return mkd.transform(nothing), np.empty(0, np.int64)
 
 
 def gather(
@@ -184,25 +198,21 @@ def gather(
 
 
 def _learn(
-    mkd: MKD, whitening: Whitening, keep: float, piece: tuple[Shard, Path | None]
+    mkd: MKD, whitening: Whitening, keep: float | None, piece: tuple[Shard, Path | None]
 ) -> Part | None:
     """Describe a shard, and add up what is learned of it; into a file, if there is one."""
     shard, target = piece
     if target is not None and target.exists():  # a worker was lost after it was done
         return None
-    found = list(describe_blocks(shard.blocks(), mkd))
-    if found:
-        raw, labels = (np.concatenate(part) for part in zip(*found, strict=True))
-    else:
-        raw = mkd.transform(np.empty((0, mkd.patch_size, mkd.patch_size), np.uint8))
-        labels = np.empty(0, np.int64)
+    raw, labels = _described(shard.blocks(), mkd)
     statistics = gather(raw, labels, getattr(shard, "pairs", None), whitening)
-    # Those to keep are chosen by their labels, too; not by the digit that held_out looks at.
-    chance = (_mixed(labels) // np.uint64(HELD_OUT) % np.uint64(1 << 30)) / (1 << 30)
-    kept = held_out(labels) & (chance < keep)
     skipped = tuple(getattr(shard, "skipped", ()))
-    points = len(np.unique(labels))
-    part = Part(len(raw), points, statistics, raw[kept], labels[kept], skipped)
+    part = Part(len(raw), len(np.unique(labels)), statistics, raw, labels, skipped)
+    if keep is not None:
+        # Those to keep are chosen by their labels, too; not by the digit that held_out looks at.
+        chance = (_mixed(labels) // np.uint64(HELD_OUT) % np.uint64(1 << 30)) / (1 << 30)
+        kept = held_out(labels) & (chance < keep)
+        part = part._replace(raw=np.array(raw[kept]), labels=labels[kept])
     if target is None:
         return part
     part.save(target)
@@ -213,7 +223,7 @@ def parts_of(
     shards: Sequence[Shard],
     mkd: MKD,
     whitening: Whitening,
-    expected: int,
+    expected: int | None,
     workers: Workers = None,
     folder: Path | None = None,
 ) -> Iterator[Part]:
@@ -226,26 +236,26 @@ def parts_of(
     mkd, whitening
         The descriptor, without whitening, and what is learned.
     expected
-        How many patches there are, about.
+        How many patches there are, about: a sample of those that are held out is kept; None: all
+        descriptors are, in temporary files.
     workers
         Who describes: so many threads, an executor, or a Dask client.
     folder
-        Where parts of other processes are put; those that are there are kept.
+        Where parts of other processes are put; those that are there are kept. None: the workers
+        are threads of this one.
     """
-    keep = min(1.0, KEPT * HELD_OUT / max(expected, 1))
-    alone = MKD(**mkd.get_params(deep=False) | {"n_threads": 1})
-    together = share_memory(workers)
-    if not together and folder is None:
-        raise ValueError("parts: expected a folder that all workers see, got None")
-
-    def target(number: int) -> Path | None:
-        if together or folder is None:
-            return None
-        return folder.absolute() / f"part-{number:06d}.safetensors"
-
-    pieces = [(shard, target(number)) for number, shard in enumerate(shards)]
-    learn = partial(_learn, alone, whitening, keep)
-    for (_, file), part in zip(pieces, in_order(learn, pieces, workers), strict=True):
+    keep = None if expected is None else min(1.0, KEPT * HELD_OUT / max(expected, 1))
+    pieces = [
+        (shard, folder and folder.absolute() / f"part-{number:06d}.safetensors")
+        for number, shard in enumerate(shards)
+    ]
+    if folder is None and len(shards) == 1:
+        # Not by a thread, which Ctrl-C would wait for; and all threads are for this shard.
+        found: Iterable[Part | None] = map(partial(_learn, mkd, whitening, keep), pieces)
+    else:
+        alone = MKD(**mkd.get_params(deep=False) | {"n_threads": 1})
+        found = in_order(partial(_learn, alone, whitening, keep), pieces, workers)
+    for (_, file), part in zip(pieces, found, strict=True):
         if part is not None:
             yield part
         elif file is not None:

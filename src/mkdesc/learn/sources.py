@@ -30,7 +30,7 @@ from mkdesc.learn.file_shards import (
     pairs_among,
     whole_points,
 )
-from mkdesc.learn.learner import learn_model, learn_shards
+from mkdesc.learn.learner import learn_model
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
 from mkdesc.learn.report import Learned
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
@@ -60,26 +60,29 @@ def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
 
 @dataclass
 class _Source:
-    """Training data: as blocks for this process, or cut into shards for others.
+    """Training data: one shard for this process, or cut into several for others.
 
     Attributes
     ----------
-    blocks, shards
-        The same data, either way; only one of them is asked for.
+    read
+        All blocks, each file read once. A label may be in several of them.
+    cut
+        The same data in shards.
     patches
         How many there are, about.
-    steps
-        What the progress counts to: blocks; None: patches.
+    size
+        What the progress counts to: blocks; by default, patches.
     pairs, fresh
-        As for :func:`~mkdesc.learn.learn_model`.
+        See :class:`~mkdesc.learn.Shard`.
     """
 
-    blocks: Callable[[], Iterator[TrainingBlock]]
-    shards: Callable[[], Sequence[Shard]]
+    read: Callable[[], Iterator[TrainingBlock]]
+    cut: Callable[[], Sequence[Shard]]
     patches: int
-    steps: int | None = None
+    size: int = 0
     pairs: PairRows | None = None
     fresh: FreshPhotos | None = None
+    tell: Progress = no_progress
 
     def learn(
         self,
@@ -90,32 +93,26 @@ class _Source:
         workers: Workers,
         parts: str | Path | None,
     ) -> Learned:
-        """Learn here, or, linear heads, by other processes: heads are trained on all patches."""
-        if share_memory(workers):
-            blocks = self._counted(progress or no_progress)
-            return learn_model(blocks, mkd, whitening, self.pairs, trained, progress, self.fresh)
-        if trained is not None:
-            raise ValueError("trained: executors and clusters learn linear heads; expected None")
-        return learn_shards(
-            self.shards(),
+        """Learn from it here, or in other processes."""
+        self.tell, self.size = progress or no_progress, self.size or self.patches
+        return learn_model(
+            [self] if share_memory(workers) else self.cut(),
             mkd,
             whitening=whitening,
+            trained=trained,
             expected=self.patches,
             workers=workers,
             parts=parts,
             progress=progress,
         )
 
-    def _counted(self, tell: Progress) -> Iterator[TrainingBlock]:
+    def blocks(self) -> Iterator[TrainingBlock]:
         """The blocks, with the progress reported after each."""
-        total = self.patches if self.steps is None else self.steps
         done = 0
-        for block in self.blocks():
+        for block in self.read():
             yield block
-            done += len(block.patches) if self.steps is None else 1
-            tell("learning", done, total)
-        if done < total:  # photographs that were skipped make no block
-            tell("learning", total, total)
+            done += len(block.patches) if self.size == self.patches else 1
+            self.tell("learning", done, self.size)
 
 
 def learn_patches(
@@ -316,7 +313,7 @@ def learn_colmap(
         lambda: colmap_blocks(observations, images, *how),
         lambda: point_shards(observations, Path(images).absolute(), *how, SHARD),
         sum(len(points) for _, points in observations.values()),
-        steps=len(observations),
+        size=len(observations),
     )
     learned = data.learn(mkd, whitening, progress, trained, workers, parts)
     return learned.with_source("a COLMAP model", images=len(observations), side=side)
@@ -372,7 +369,7 @@ def learn_photos(
         return [PhotoShard(tuple(part), recipe, seed) for part in some]
 
     each = recipe.keypoints_per_photo * len(recipe.views)
-    data = _Source(blocks, shards, each * len(files), steps=len(files), fresh=fresh)
+    data = _Source(blocks, shards, each * len(files), size=len(files), fresh=fresh)
     learned = data.learn(mkd, whitening, progress, trained, workers, parts)
     return learned.with_source(
         "plain photographs",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from mkdesc.learn.clock import Clock
 from mkdesc.learn.network import LOSSES, Network
 from mkdesc.learn.views import Views
 
-__all__ = ["Schedule", "Trained", "train"]
+__all__ = ["Schedule", "Trained", "torch_threads", "train"]
 
 DECAY = 1e-4
 #: How often, in all, it is checked whether the layers are the best so far.
@@ -101,10 +102,17 @@ def train(
         Told of steps, and the loss. A KeyboardInterrupt, from it or from anywhere, ends the
         training: the best so far is what has been learned.
     """
-    before = torch.get_num_threads()
-    torch.set_num_threads(how.threads or before)
-    try:
+    with torch_threads(how.threads):
         return _train(layers, views, check, how, progress)
+
+
+@contextmanager
+def torch_threads(number: int | None) -> Iterator[None]:
+    """Keep PyTorch to so many threads for a while; None: as many as it has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number or before)
+    try:
+        yield
     finally:
         torch.set_num_threads(before)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.matching.nearest import augmented, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
@@ -79,12 +80,9 @@ def match_distinct(
     """
     here, there = check_pair(a, b)
     check_limits(ratio)
-    if not 0 <= apart < np.inf:
-        raise ValueError(f"apart: expected a finite number >= 0, got {apart!r}")
-    at_a, at_b = as_positions("places_a", places_a), as_positions("places_b", places_b)
-    for name, places, known in (("places_a", at_a, here), ("places_b", at_b, there)):
-        if len(places) != len(known):
-            raise ValueError(f"{name}: expected ({len(known)}, 2), got {places.shape}")
+    check_number("apart", apart, least=0)
+    at_a = as_positions("places_a", places_a, len(here))
+    at_b = as_positions("places_b", places_b, len(there))
     if not len(here) or not len(there):
         return DistinctMatches(
             np.empty((0, 2), np.int64), np.empty(0, np.float32), np.empty(0, np.float32)

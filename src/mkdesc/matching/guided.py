@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc._support.check import check_choice, check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.matching.distinct import APART
 from mkdesc.matching.frame_matches import LocalFeatures
@@ -79,18 +80,14 @@ def match_guided(
     """
     first, second = check_pair(a, b)
     check_limits(ratio, max_distance)
-    if geometry not in ("homography", "fundamental"):
-        raise ValueError(f"geometry: expected homography or fundamental, got {geometry!r}")
+    check_choice("geometry", geometry, ("homography", "fundamental"))
     known = np.asarray(matrix, np.float64)
     if known.shape != (3, 3) or not np.isfinite(known).all():
         raise ValueError(f"matrix: expected finite numbers (3, 3), got {matrix!r}")
-    for name, limit in (("within", within), ("apart", apart)):
-        if not 0 <= limit < np.inf:
-            raise ValueError(f"{name}: expected a finite number >= 0, got {limit!r}")
-    at_a, at_b = as_positions("places_a", places_a), as_positions("places_b", places_b)
-    for name, places, described in (("places_a", at_a, first), ("places_b", at_b, second)):
-        if len(places) != len(described):
-            raise ValueError(f"{name}: expected ({len(described)}, 2), got {places.shape}")
+    check_number("within", within, least=0)
+    check_number("apart", apart, least=0)
+    at_a = as_positions("places_a", places_a, len(first))
+    at_b = as_positions("places_b", places_b, len(second))
     if not len(first) or not len(second):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
     flat = geometry == "homography"

@@ -39,7 +39,7 @@ def mirrored_homography(here: Floats, there: Floats, threshold: float) -> Floats
     --------
     >>> here = np.random.default_rng(0).uniform(0, 100, (40, 2))
     >>> found = mirrored_homography(here, here * [-1, 1] + [99, 0], 2.0)
-    >>> (found / found[2, 2]).round(3)[0].tolist()
+    >>> ((found / found[2, 2]).round(3)[0] + 0.0).tolist()  # no -0.0
     [-1.0, 0.0, 99.0]
     >>> mirrored_homography(here, here + 5, 2.0) is None
     True

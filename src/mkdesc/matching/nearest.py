@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import is_number, unmasked
+from mkdesc._support.arrays import unmasked
+from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
@@ -131,9 +132,8 @@ def check_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def check_limits(ratio: float | None, max_distance: float | None = None) -> None:
     """Refuse tests of matches that mean nothing; as for :func:`match_descriptors`."""
-    for name, limit, most in (("ratio", ratio, 1.0), ("max_distance", max_distance, np.inf)):
-        if limit is not None and not (is_number(limit) and 0 < limit <= most):
-            raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {limit!r}")
+    check_number("ratio", ratio, above=0, most=1, optional=True)
+    check_number("max_distance", max_distance, above=0, optional=True)
 
 
 def _refuse_other_kinds(a: NDArray[Any], b: NDArray[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import is_number
+from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
@@ -121,13 +121,9 @@ def verify_matches(
     (np.int64(40), [0.5, 0.5, 1.0])
     """
     check_geometry(geometry)
-    if not (is_number(threshold) and 0 < threshold < np.inf):
-        raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
-    if not (is_number(confidence) and 0 < confidence < 1):
-        raise ValueError(f"confidence: expected a number > 0 and < 1, got {confidence!r}")
-    whole = isinstance(max_iterations, (int, np.integer)) and not isinstance(max_iterations, bool)
-    if not whole or not 1 <= max_iterations <= np.iinfo(np.int32).max:
-        raise ValueError(f"max_iterations: expected an integer >= 1, got {max_iterations!r}")
+    check_number("threshold", threshold, above=0)
+    check_number("confidence", confidence, above=0, below=1)
+    check_integer("max_iterations", max_iterations, most=np.iinfo(np.int32).max)
     known = None if cameras is None else tuple(_as_camera(i, k) for i, k in enumerate(cameras))
     if geometry == "essential" and known is None:
         raise ValueError("cameras: expected two matrices (3, 3) for an essential matrix, got None")
@@ -185,8 +181,7 @@ def choose_geometry(
 
 def check_geometry(geometry: object) -> None:
     """Refuse what is no geometry that can be asked for."""
-    if not isinstance(geometry, str) or geometry not in CHOICES:
-        raise ValueError(f"geometry: expected one of {', '.join(CHOICES)}, got {geometry!r}")
+    check_choice("geometry", geometry, CHOICES)
 
 
 def _as_camera(index: int, camera: ArrayLike) -> Floats:

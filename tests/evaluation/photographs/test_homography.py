@@ -10,9 +10,9 @@ import pytest
 import mkdesc
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
-from mkdesc.evaluation.photographs.scoring import Options
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
-FEW = Options(keypoints=150)
+FEW = PhotographOptions(keypoints=150)
 
 
 def by_hand(sequences, homographies):
@@ -61,7 +61,7 @@ def test_methods_are_compared_and_solved(sequences):
 
 
 def test_reduced_photographs_are_scored_in_their_own_pixels(sequences):
-    options = Options(keypoints=150, max_size=200)
+    options = PhotographOptions(keypoints=150, max_size=200)
     results = run_homography(sequences, ["sift+photo"], options=options)
     scores = results.details["sift+photo"]["pairs"]["wall 1-2"]
     assert scores["right"] > 0.5 * scores["matches"] > 20
@@ -79,7 +79,7 @@ def test_a_run_goes_on_from_its_cache_and_grows(sequences, tmp_path, monkeypatch
     saved = json.loads((run / "results.json").read_text())
     assert saved["details"]["rootsift"]["pairs"]["wall 1-2"] == known["wall 1-2"]
     with pytest.raises(ValueError, match="keypoints"):
-        run_homography(sequences, ["orb"], options=Options(keypoints=99), output=run)
+        run_homography(sequences, ["orb"], options=PhotographOptions(keypoints=99), output=run)
 
 
 def test_a_damaged_cache_is_made_again(sequences, tmp_path):

@@ -7,9 +7,9 @@ import pytest
 
 from mkdesc.datasets.poses import Camera, read_pose_pairs
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import Options
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
-MANY = Options(keypoints=800)
+MANY = PhotographOptions(keypoints=800)
 
 
 def by_hand(pair):

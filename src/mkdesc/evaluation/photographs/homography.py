@@ -19,7 +19,7 @@ from mkdesc.evaluation.photographs.homography_scores import (
     area_under_errors,
     score_homography,
 )
-from mkdesc.evaluation.photographs.scoring import MethodScores, Options, score_methods
+from mkdesc.evaluation.photographs.scoring import MethodScores, PhotographOptions, score_methods
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
@@ -49,7 +49,7 @@ def run_homography(
     root: str | Path,
     methods: Iterable[str] = DEFAULT_METHODS,
     *,
-    options: Options | None = None,
+    options: PhotographOptions | None = None,
     threshold: float = 3.0,
     output: str | Path | None = None,
     progress: Progress | None = None,
@@ -83,7 +83,7 @@ def run_homography(
         pairs,
         partial(_score_pair, threshold),
         methods,
-        options or Options(),
+        options or PhotographOptions(),
         output,
         progress,
         workers,

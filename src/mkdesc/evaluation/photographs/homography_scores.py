@@ -150,11 +150,11 @@ def repeatability(
         height, width = shapes[other]
         with np.errstate(invalid="ignore"):
             within = (mapped >= 0) & (mapped <= np.array([width - 1, height - 1]))
-        inside: NDArray[np.bool_] = np.all(within, axis=1)
-        shown += int(inside.sum())
-        if inside.any() and len(positions[other]):
+        inside = np.flatnonzero(np.all(within, axis=1))
+        shown += len(inside)
+        if len(inside) and len(positions[other]):
             distances, _ = cKDTree(positions[other]).query(mapped[inside])
-            found += int((distances <= RIGHT).sum())
+            found += np.count_nonzero(distances <= RIGHT)
     return found / shown if shown else 0.0
 
 

@@ -16,7 +16,11 @@ from mkdesc.evaluation.photographs.extracting import Found
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, score_pose
-from mkdesc.evaluation.photographs.scoring import MethodScores, Options, score_methods
+from mkdesc.evaluation.photographs.scoring import (
+    MethodScores,
+    PhotographOptions,
+    score_methods,
+)
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
@@ -47,7 +51,7 @@ def run_pose(
     truth: str | Path,
     methods: Iterable[str] = DEFAULT_METHODS,
     *,
-    options: Options | None = None,
+    options: PhotographOptions | None = None,
     threshold: float | None = 1.0,
     max_angle: float = MAX_ANGLE,
     output: str | Path | None = None,
@@ -79,7 +83,7 @@ def run_pose(
         pairs,
         partial(_score_pair, tried),
         methods,
-        options or Options(max_size=1024),
+        options or PhotographOptions(max_size=1024),
         output,
         progress,
         workers,

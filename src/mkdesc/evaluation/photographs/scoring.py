@@ -23,7 +23,7 @@ from mkdesc.evaluation.photographs.methods import get_method, get_methods
 from mkdesc.evaluation.report.runs import open_run, with_earlier
 from mkdesc.matching.nearest import match_descriptors
 
-__all__ = ["MethodScores", "Options", "score_methods"]
+__all__ = ["MethodScores", "PhotographOptions", "score_methods"]
 
 S = TypeVar("S")
 
@@ -38,7 +38,7 @@ class _ImagePair(Protocol):
 P = TypeVar("P", bound=_ImagePair)
 
 
-class Options(NamedTuple):
+class PhotographOptions(NamedTuple):
     """What is asked of every method.
 
     Attributes
@@ -93,7 +93,7 @@ def score_methods(
     pairs: Sequence[P],
     score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
     methods: Iterable[str],
-    options: Options,
+    options: PhotographOptions,
     output: str | Path | None,
     tell: Progress | None,
     workers: Workers,

@@ -8,6 +8,7 @@ products, a weight as many as two vectors have pixels.
 from __future__ import annotations
 
 import llvmlite.binding
+import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
@@ -88,6 +89,7 @@ def block_sums(side, channels, vectors, rectified):
 
 
 eight_1, eight_3, eight_5 = (block_sums(side, CHANNELS, VECTORS, True) for side in (1, 3, 5))
+plain_5 = block_sums(5, CHANNELS, VECTORS, False)
 two_1, two_3, two_5 = (block_sums(side, 2, ROW_VECTORS, False) for side in (1, 3, 5))
 
 
@@ -135,3 +137,99 @@ def two_rows(side, source, starts, weights, biases, width, out, step):
             two_3(source, starts, weights, biases, x, out, step)
         else:
             two_1(source, starts, weights, biases, x, out, step)
+
+
+#: Pixels of a row that :func:`four_rows` does at a time: what it makes on the way stays in the cache.
+PART = 256
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract"}, inline="never")
+def combine_rows(source, starts, x, n, out, step):
+    """Eight rows in Toom and Cook's terms: values at 0, 1, -1, 2, -2, 1/2, -1/2, infinity."""
+    r0, r1, r2 = source[starts[0] + x :], source[starts[1] + x :], source[starts[2] + x :]
+    r3, r4, r5 = source[starts[3] + x :], source[starts[4] + x :], source[starts[5] + x :]
+    r6, r7 = source[starts[6] + x :], source[starts[7] + x :]
+    v0, v1, v2, v3 = out[0 * step :], out[1 * step :], out[2 * step :], out[3 * step :]
+    v4, v5, v6, v7 = out[4 * step :], out[5 * step :], out[6 * step :], out[7 * step :]
+    large, middle = np.float32(5.25), np.float32(4.25)
+    fifth, half, double = np.float32(1.25), np.float32(0.5), np.float32(2)
+    wide, quarter, four, five = np.float32(2.5), np.float32(0.25), np.float32(4), np.float32(5)
+    for i in range(n):
+        a, b, c, d, e, f, g, h = r0[i], r1[i], r2[i], r3[i], r4[i], r5[i], r6[i], r7[i]
+        even, odd = c + g - middle * e, b + f - middle * d
+        even_2, odd_2 = g + quarter * c - fifth * e, half * b - wide * d + double * f
+        even_4, odd_4 = g + four * c - five * e, double * b - wide * d + half * f
+        v0[i] = a - g + large * (e - c)
+        v1[i], v2[i] = even + odd, even - odd
+        v3[i], v4[i] = even_2 + odd_2, even_2 - odd_2
+        v5[i], v6[i] = even_4 + odd_4, even_4 - odd_4
+        v7[i] = h - b + large * (d - f)
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract"}, inline="never")
+def part_rows(sums, step, bias, n, a, b, c, d):
+    """Four rows of such sums, what is negative set to zero."""
+    m0, m1, m2, m3 = sums[0 * step :], sums[1 * step :], sums[2 * step :], sums[3 * step :]
+    m4, m5, m6, m7 = sums[4 * step :], sums[5 * step :], sums[6 * step :], sums[7 * step :]
+    zero, two, four, eight = np.float32(0), np.float32(2), np.float32(4), np.float32(8)
+    half, quarter, eighth = np.float32(0.5), np.float32(0.25), np.float32(0.125)
+    for i in range(n):
+        even_1, odd_1 = m1[i] + m2[i], m1[i] - m2[i]
+        even_2, odd_2 = m3[i] + m4[i], m3[i] - m4[i]
+        even_3, odd_3 = m5[i] + m6[i], m5[i] - m6[i]
+        a[i] = max(bias + m0[i] + even_1 + even_2 + even_3, zero)
+        b[i] = max(bias + odd_1 + two * odd_2 + half * odd_3, zero)
+        c[i] = max(bias + even_1 + four * even_2 + quarter * even_3, zero)
+        d[i] = max(bias + odd_1 + eight * odd_2 + eighth * odd_3 + m7[i], zero)
+
+
+@njit(nogil=True, error_model="numpy", inline="never")
+def four_rows(source, starts, weights, biases, width, out, out_starts, step):
+    """Four rows, one below the other, of eight channels; kernels of 5 x 5 px.
+
+    By Toom and Cook (in two dimensions known as Winograd's): eight rows that come in, combined in
+    eight ways, are multiplied by weights combined in the same ways, and four rows follow of these
+    products. They are two fifths of those that :func:`eight_channels` needs.
+
+    Parameters
+    ----------
+    source : (.,) float32
+        Rows of all channels that come in.
+    starts : (C, 8) int64
+        Where rows begin in ``source``.
+    weights : (8, C 5 8) float32
+        Combined (:data:`mkdesc.images.detectors.learned_numba.COMBINED`): by ways, channels that
+        come in, columns, channels that go out.
+    biases : (8,) float32
+    width : int
+        Pixels that are wanted; up to :data:`PIXELS` more are read.
+    out : (.,) float32
+        Written: channels, ``step`` after each other, of rows that begin at ``out_starts`` (4,).
+    """
+    channels = len(starts)
+    stride = PART + PIXELS
+    combined = np.zeros(8 * channels * stride, np.float32)
+    sums = np.empty(8 * CHANNELS * stride, np.float32)
+    rows = np.arange(channels) * stride
+    zeros = np.zeros(CHANNELS, np.float32)
+    for x in range(0, width, PART):
+        n = min(PART, width - x)
+        for c in range(channels):
+            into = combined[c * stride :]
+            combine_rows(source, starts[c], x, n + 4, into, channels * stride)
+        for k in range(8):
+            some, into = combined[k * channels * stride :], sums[k * CHANNELS * stride :]
+            for i in range(0, n, LANES * VECTORS):
+                plain_5(some, rows, weights[k], zeros, i, into, stride)
+        for o in range(CHANNELS):
+            begin = o * step + x
+            part_rows(
+                sums[o * stride :],
+                CHANNELS * stride,
+                biases[o],
+                n,
+                out[out_starts[0] + begin :],
+                out[out_starts[1] + begin :],
+                out[out_starts[2] + begin :],
+                out[out_starts[3] + begin :],
+            )

@@ -29,7 +29,7 @@ from mkdesc.images.detectors.dog_tiles import Plan, plans_for
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 from mkdesc.images.detectors.places import choose_places, choose_spread
 
-__all__ = ["Dog", "compile_dog"]
+__all__ = ["Dog"]
 
 Half = tuple[np.float32, ...]
 Gray = NDArray[np.uint8]
@@ -297,8 +297,3 @@ def compile_orient(*lengths: int) -> Callable[..., None]:
         array_type("int64", 1, written=True),
     )
     return compile_loop(orient, arguments)
-
-
-def compile_dog() -> None:
-    """Compile all that :class:`Dog` needs by default."""
-    Dog().detect(np.zeros((32, 32), np.uint8))

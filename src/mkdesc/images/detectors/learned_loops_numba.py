@@ -13,11 +13,13 @@ from mkdesc.images.detectors.convolving_numba import (
     CHANNELS,
     PIXELS,
     eight_channels,
+    four_rows,
     two_rows,
 )
 
-#: Rows that a layer looks at, at most: the last one makes two rows of five at a time.
-ROWS = 6
+#: Rows of its input that a layer keeps: it looks at eight at most. If four come at a time there were
+#: four before.
+ROWS = 8
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"}, inline="never")
@@ -52,6 +54,12 @@ def normalise_row(row, sums, squares, shares, share, softening, out):
         out[x] = np.float32(row[x] - mean) / (np.sqrt(variance) + softening)
 
 
+@njit(nogil=True, error_model="numpy")
+def rows_at_once(side, channels):
+    """How many rows a layer, but for the last, makes at a time."""
+    return 4 if side == 5 and channels > 1 else 1
+
+
 def score_rows(image, first, last, weights, biases, channels, sides, radius, softening, scores):
     """Scores of rows ``first`` to ``last`` - 1 of a level.
 
@@ -61,8 +69,7 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
     first, last : int
         Rows of the scores.
     weights : (L, blocks, .) float32
-        Of layers: by eight channels out, channels in, rows, columns, the eight; of the last layer
-        for two rows out: channels in, one row more, columns, the two.
+        Of layers: by eight channels out, what the functions that sum them want.
     biases : (L, C) float32
     channels : (L + 1,) int64
         How many channels there are between layers, 1 and 1 at the ends.
@@ -83,9 +90,14 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
     ring = np.zeros((layers, most * ROWS * stride), np.float32)
     starts = np.empty(most * ROWS, np.int64)
     lines = np.empty((2, stride), np.float32)
-    held = sides.copy()
-    held[-1] += 1
-    made, done = np.zeros(layers, np.int64), first
+    # How many rows there are of each layer's input, how many it has made of them and will make.
+    made, done = np.zeros(layers + 1, np.int64), np.zeros(layers, np.int64)
+    wanted = np.empty(layers + 1, np.int64)
+    wanted[-1] = last - first
+    for layer in range(layers - 1, -1, -1):
+        wanted[layer] = wanted[layer + 1] + sides[layer] - 1
+    slots = np.empty(4, np.int64)
+    step = ROWS * stride
     # Sums of columns, with nothing on either side.
     columns = np.zeros((2, width + 2 * radius + 1))
     inner_sums = columns[0, radius + 1 : radius + 1 + width]
@@ -103,52 +115,66 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
         change_sums(inner_sums, inner_squares, added, taken)
         sums_around(columns[0], columns[1], 2 * radius + 1, around[0], around[1])
         share = 1.0 / (min(y + radius, height - 1) - max(y - radius, 0) + 1)
-        into = ring[0, (y - first) % held[0] * stride :][:width]
+        into = ring[0, (y - first) % ROWS * stride :][:width]
         normalise_row(image[y], around[0], around[1], shares, share, softening, into)
         made[0] += 1
         inner = width
-        for layer in range(layers - 1):
-            side = sides[layer]
-            if made[layer] < side:
-                break
+        for layer in range(layers):
+            side, coming = sides[layer], channels[layer]
             inner -= side - 1
-            n = channels[layer] * side
-            for i in range(n):
-                starts[i] = (i // side * ROWS + (made[layer] + i) % side) * stride
-            slot = made[layer + 1] % held[layer + 1] * stride
-            step = ROWS * stride
-            for block in range((channels[layer + 1] + CHANNELS - 1) // CHANNELS):
-                eight_channels(
-                    side,
-                    ring[layer],
-                    starts[:n],
-                    weights[layer, block],
-                    biases[layer, block * CHANNELS :],
-                    inner,
-                    ring[layer + 1, block * CHANNELS * step + slot :],
-                    step,
-                )
-            made[layer + 1] += 1
-        side = sides[-1]
-        ready = first + made[-1] - side + 1 - done
-        if ready == 2 or (ready == 1 and done == last - 1):
-            n = channels[layers - 1] * (side + 1)
-            for i in range(n):
-                row = (done - first + i % (side + 1)) % (side + 1)
-                starts[i] = (i // (side + 1) * ROWS + row) * stride
-            two_rows(
-                side,
-                ring[-1],
-                starts[:n],
-                weights[-1, 0],
-                biases[-1],
-                scores.shape[1],
-                lines.reshape(-1),
-                stride,
-            )
-            for i in range(ready):
-                scores[done + i] = lines[i, : scores.shape[1]]
-            done += ready
+            rows = 2 if layer == layers - 1 else rows_at_once(side, coming)
+            while done[layer] < wanted[layer + 1] and (
+                made[layer] - done[layer] >= side + rows - 1 or made[layer] == wanted[layer]
+            ):
+                # Rows that are not there, in the end, are of those that are not wanted.
+                now = min(rows, wanted[layer + 1] - done[layer])
+                high = side + rows - 1
+                n = coming * high
+                for i in range(n):
+                    starts[i] = i // high * step + (done[layer] + i % high) % ROWS * stride
+                if layer == layers - 1:
+                    two_rows(
+                        side,
+                        ring[layer],
+                        starts[:n],
+                        weights[layer, 0],
+                        biases[layer],
+                        inner,
+                        lines.reshape(-1),
+                        stride,
+                    )
+                    for i in range(now):
+                        scores[first + done[layer] + i] = lines[i, :inner]
+                else:
+                    for i in range(4):
+                        slots[i] = (done[layer] + i) % ROWS * stride
+                    for block in range((channels[layer + 1] + CHANNELS - 1) // CHANNELS):
+                        own, bias = weights[layer, block], biases[layer, block * CHANNELS :]
+                        into = ring[layer + 1, block * CHANNELS * step :]
+                        if rows == 4:
+                            four_rows(
+                                ring[layer],
+                                starts[:n].reshape(coming, 8),
+                                own[: 8 * coming * 40].reshape(8, coming * 40),
+                                bias,
+                                inner,
+                                into,
+                                slots,
+                                step,
+                            )
+                        else:
+                            eight_channels(
+                                side,
+                                ring[layer],
+                                starts[:n],
+                                own,
+                                bias,
+                                inner,
+                                into[slots[0] :],
+                                step,
+                            )
+                done[layer] += now
+                made[layer + 1] += now
 
 
 @njit(nogil=True, error_model="numpy", inline="never")

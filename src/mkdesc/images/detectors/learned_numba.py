@@ -31,6 +31,23 @@ STRIP = 64
 Floats = NDArray[np.float32]
 
 
+def _combined() -> NDArray[np.float64]:
+    """How five rows of weights are combined in eight ways (8, 5): values of a polynomial.
+
+    At points that :func:`~mkdesc.images.detectors.convolving_numba.combine_rows` has for rows of
+    pixels; each over the product of its distances from the others, as that leaves it out.
+    """
+    points = np.array([0, 1, -1, 2, -2, 0.5, -0.5])
+    apart = points[:, None] - points[None]
+    np.fill_diagonal(apart, 1)
+    products = apart.prod(axis=1) * [-1, 1, 1, 1, 1, 1, 1]
+    finite = points[:, None] ** np.arange(5) / products[:, None]
+    return np.vstack([finite, [0, 0, 0, 0, 1]])
+
+
+COMBINED = _combined()
+
+
 class Loops(NamedTuple):
     """The compiled loops."""
 
@@ -79,24 +96,30 @@ class Arranged(NamedTuple):
 @lru_cache(maxsize=8)
 def arranged(network: Weights) -> Arranged:
     """Arrange weights."""
+    from mkdesc.images.detectors.learned_loops_numba import rows_at_once
+
     channels = np.array([1, *(len(bias) for _, bias in network.layers)], np.int64)
     sides = np.array([weight.shape[2] for weight, _ in network.layers], np.int64)
     blocks = -(-int(channels.max()) // 8)
-    most = int((channels[:-1] * (sides + 1) * sides).max())
-    weights = np.zeros((len(sides), blocks, 8 * most), np.float32)
+    most = 8 * 8 * int((channels[:-1] * sides).max())
+    weights = np.zeros((len(sides), blocks, most), np.float32)
     biases = np.zeros((len(sides), 8 * blocks), np.float32)
     for number, (weight, bias) in enumerate(network.layers):
         out, into, side, _ = weight.shape
         biases[number, :out] = bias
         whole = np.zeros((8 * blocks, into, side, side), np.float32)
         whole[:out] = weight
-        by_eight = [whole[start : start + 8] for start in range(0, 8 * blocks, 8)]
         if number == len(sides) - 1:
             two = np.zeros((2, into, side + 1, side), np.float32)
             two[0, :, :-1], two[1, :, 1:] = weight[0], weight[0]
-            by_eight, biases[number, 1] = [two], bias[0]
-        for block, some in enumerate(by_eight):
-            weights[number, block, : some.size] = some.transpose(1, 2, 3, 0).ravel()
+            biases[number, 1] = bias[0]
+            weights[number, 0, : two.size] = two.transpose(1, 2, 3, 0).ravel()
+            continue
+        for block in range(blocks):
+            some = whole[8 * block : 8 * block + 8].transpose(1, 2, 3, 0)
+            if rows_at_once(side, into) == 4:
+                some = np.einsum("kr,crto->kcto", COMBINED, some.astype(np.float64))
+            weights[number, block, : some.size] = some.ravel()
     return Arranged(weights, biases, channels, sides)
 
 
