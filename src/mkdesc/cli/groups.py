@@ -14,22 +14,24 @@ __all__ = ["command"]
 
 
 def command(
-    index: Annotated[Path, typer.Argument(help="What mkdesc index wrote.")],
+    index: Annotated[Path, typer.Argument(help="Index that `mkdesc index` wrote.")],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            metavar="PLACES",
-            help="Folder to make, with a folder per scene and a link to each photograph.",
+            metavar="SCENES",
+            help="Folder to create, with a folder per scene and links to its photographs.",
         ),
     ] = None,
     least: Annotated[
-        int, typer.Option(metavar="N", help="Leave out scenes of fewer photographs.")
+        int, typer.Option(metavar="N", help="Leave out scenes with fewer photographs.")
     ] = 2,
     k: Annotated[
         int | None,
-        typer.Option("-k", metavar="N", help="With how many others each is matched, on average."),
+        typer.Option(
+            "-k", metavar="N", help="How many others to match each photograph with, on average."
+        ),
     ] = None,
 ) -> None:
     """Group photographs by the scene they show."""

@@ -30,10 +30,10 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Index photographs; again, only what is new, changed or gone takes time.
+    """Index photographs, or update an index: only changes take time.
 
-    The index has the photographs that are named, and forgets those it had before that are not.
-    Exit code 1 if some could not be read; the others are done.
+    The index ends up with exactly the photographs named here; others that it had are removed.
+    Exit code 1 if some photographs could not be read; the others are indexed.
     """
     from mkdesc.features.folder import Settings
     from mkdesc.retrieval.updating import build_index

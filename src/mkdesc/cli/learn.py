@@ -89,8 +89,8 @@ def _photos(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Learn as this model was learned, but for options that are given: photo for "
-            "mkdesc match, features and sfm, extended for patches.",
+            help="Learn with the settings of this model, except for options given here: "
+            "photo for mkdesc match, features and sfm; extended for patches.",
         ),
     ] = None,
     patch_size: PatchSize = 64,
@@ -98,14 +98,14 @@ def _photos(
     use_side: Annotated[
         float | None,
         typer.Option(
-            help="Side that the model is best used at with keypoints, for its card; default: "
-            "--side if that is given.",
+            help="Side, in sigmas, at which to use the model, for its card; default: "
+            "--side if given.",
             show_default=False,
         ),
     ] = None,
     keypoints: Annotated[int, typer.Option(help="Keypoints per photograph, at most.")] = 400,
     views: Annotated[
-        str, typer.Option(help="Strengths of the views of a keypoint, with spaces between.")
+        str, typer.Option(help="Strength of each view of a keypoint, separated by spaces.")
     ] = " ".join(VIEWS),
     *,
     how: Learning,
@@ -185,7 +185,7 @@ def _patches(
     *,
     how: Learning,
 ) -> None:
-    """Learn from labelled patches: those of equal labels match."""
+    """Learn from labelled patches: patches with equal labels match."""
     _learn(
         partial(sources.learn_patches, file),
         "patches",

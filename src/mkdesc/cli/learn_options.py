@@ -49,12 +49,12 @@ class Learning:
     hidden: Annotated[int, typer.Option(help="Units of the hidden layer.")] = 512
     rank: Annotated[
         int | None,
-        typer.Option(help="Numbers that the hidden layer sees of a descriptor; default: all."),
+        typer.Option(help="Dimensions that the hidden layer sees; default: all."),
     ] = None
     loss: Annotated[str, typer.Option(help="softmax or hardest (HardNet's).")] = "softmax"
     steps: Annotated[
         int | None,
-        typer.Option(help="Steps of training, at most; default: 2,000 (on a GPU 28,000)."),
+        typer.Option(help="Training steps, at most; default: 2,000 (28,000 on a GPU)."),
     ] = None
     minutes: Annotated[float | None, typer.Option(help="Minutes of training, at most.")] = None
     device: Annotated[
@@ -67,9 +67,7 @@ class Learning:
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0
     continue_from: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL", help="Train the head of this model further, instead of a new one."
-        ),
+        typer.Option(metavar="MODEL", help="Train the head of this model instead of a new one."),
     ] = None
     cluster: Cluster = None
     overwrite: Overwrite = False

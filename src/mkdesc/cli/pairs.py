@@ -22,36 +22,45 @@ def command(
     images: Annotated[Path, typer.Argument(help="Folder of photographs.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="PAIRS.txt", help="Text file, two names a line."),
+        typer.Option(
+            "--output", "-o", metavar="PAIRS.txt", help="Text file with two names per line."
+        ),
     ],
     how: Annotated[
         str,
-        typer.Option(help="exhaustive; sequential: frames of a video; retrieved: look alike."),
+        typer.Option(
+            help="exhaustive (all), sequential (frames of a video) or retrieved (those that look "
+            "alike)."
+        ),
     ] = "retrieved",
     k: Annotated[
         int | None,
         typer.Option(
             "-k",
             metavar="N",
-            help="retrieved: with how many others each, on average; default: 10 to 50, a tenth.",
+            help="For retrieved: how many others to pair each with, on average; default: a "
+            "tenth, at least 10 and at most 50.",
         ),
     ] = None,
     overlap: Annotated[
-        int, typer.Option(metavar="N", help="sequential: how many that follow.")
+        int,
+        typer.Option(
+            metavar="N", help="For sequential: how many following images to pair each with."
+        ),
     ] = 10,
     index: Annotated[
         Path | None,
         typer.Option(
             metavar="INDEX",
-            help="retrieved: the index of this folder, made or updated before; default: one that "
-            "is not kept.",
+            help="For retrieved: index of this folder, created or updated first; "
+            "default: a temporary one.",
         ),
     ] = None,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="retrieved: match the pairs, and keep those that are believed to show the same.",
+            help="For retrieved: match the pairs and keep those that show the same scene.",
         ),
     ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
@@ -60,7 +69,7 @@ def command(
 ) -> None:
     """Choose the pairs of photographs that are worth matching.
 
-    Exit code 1 if some could not be read; the pairs of the others are written.
+    Exit code 1 if some photographs could not be read; pairs of the others are written.
     """
     import tempfile
     from collections.abc import Iterable

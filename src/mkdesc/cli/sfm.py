@@ -35,8 +35,9 @@ def command(
         str,
         typer.Option(
             metavar="HOW|FILE",
-            help="Which images to match: exhaustive, retrieved (look alike), sequential (video), "
-            "auto (all of up to 50, else retrieved), or a text file, two names a line.",
+            help="Which images to match: exhaustive (all pairs), retrieved (those that "
+            "look alike), sequential (video), auto (exhaustive up to 50 images, "
+            "else retrieved), or a text file with two names per line.",
         ),
     ] = "auto",
     keypoints: Keypoints = 8192,
@@ -50,29 +51,33 @@ def command(
     ] = "auto",
     camera_model: Annotated[str, typer.Option(help="COLMAP's camera model.")] = "SIMPLE_RADIAL",
     refine_centres: Annotated[
-        bool, typer.Option(help="Move principal points as far as the views determine them.")
+        bool, typer.Option(help="Refine principal points where the views determine them.")
     ] = True,
     guided: Annotated[
-        bool, typer.Option("--guided", help="Match verified pairs once more, by their geometry.")
+        bool,
+        typer.Option("--guided", help="Match verified pairs again, guided by their geometry."),
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="The same seed gives the same model, mapped by one thread."),
+        typer.Option(help="Makes the model reproducible; mapping then uses one thread."),
     ] = None,
     stop_after: Annotated[
-        str | None, typer.Option(metavar="matches", help="Write the database, and no model.")
+        str | None,
+        typer.Option(
+            metavar="matches", help="Stop after matching: write the database but no model."
+        ),
     ] = None,
     database: Annotated[
         Path | None,
-        typer.Option(help="Map this COLMAP database of matches; nothing is described."),
+        typer.Option(help="Start from this COLMAP database of matches: only map it."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped.
+    """Reconstruct a scene with COLMAP; run it again to resume.
 
-    Photographs are read as their files store them, not turned by EXIF data: as COLMAP does. Exit
-    code 1 if some could not be read; the others are reconstructed.
+    Photographs are read as stored, without EXIF rotation, as COLMAP does. Exit code 1 if some
+    photographs could not be read; the others are reconstructed.
     """
     from mkdesc.features.folder import Settings
     from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct

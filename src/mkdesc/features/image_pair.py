@@ -78,7 +78,7 @@ def match_images(
         What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``, or
         ``"auto"``; see :func:`mkdesc.verify_matches`.
     threshold
-        Pixels an inlier may be off.
+        Largest error of an inlier, in pixels.
     guided
         Whether to match once more with the geometry that was found, for more and better matches.
     wide
