@@ -113,9 +113,9 @@ def test_work_goes_on_with_the_same_only(folder, location):
     assert folder.done(".bin") == {5}
     with pytest.raises(ValueError, match=r"out: made with other settings \(side 3 instead of 4\)"):
         folder.open({"side": 4}, {"data": location})
-    with pytest.raises(ValueError, match=r"out: its inputs have changed since \(data\)"):
+    with pytest.raises(ValueError, match=r"out: its inputs have changed \(data\)"):
         folder.open({"side": 3}, {"data": location / "inner"})
-    with pytest.raises(ValueError, match=r"out: its inputs have changed since \(data\)"):
+    with pytest.raises(ValueError, match=r"out: its inputs have changed \(data\)"):
         folder.open({"side": 3})
     folder.open({"side": 3}, {"data": location, "more": location})
     folder.complete()
@@ -162,7 +162,9 @@ def test_files_of_others_are_left_alone(folder, tmp_path):
     folder.open({})
     (tmp_path / "out/record.json").unlink()
     (tmp_path / "out/thesis.tex").touch()
-    with pytest.raises(ValueError, match="out: has files of others; choose another output"):
+    with pytest.raises(
+        ValueError, match="out: has files that mkdesc did not write; choose another output"
+    ):
         folder.open({})
     with pytest.raises(ValueError, match=r"thesis\.tex: expected a folder, got a file"):
         WorkFolder(str(tmp_path / "out/thesis.tex"), str(tmp_path / "record.json")).open({})
@@ -175,7 +177,7 @@ def test_damaged_records_are_named(folder, tmp_path, text):
     folder.open({})
     folder.write(0, ".bin", b"")
     (tmp_path / "out/record.json").write_text(text)
-    with pytest.raises(ValueError, match=r"record\.json: damaged, or not by mkdesc"):
+    with pytest.raises(ValueError, match=r"record\.json: damaged, or not written by mkdesc"):
         folder.open({})
 
 
@@ -189,7 +191,7 @@ def test_differences_are_named_in_one_line():
     with pytest.raises(ValueError, match=r"\(model was another file\)"):
         check_settings("x", {"model": {"sha256": "x"}}, {"model": {"sha256": "y"}})
     for found in (None, 3, "", "[]", "nonsense"):
-        with pytest.raises(ValueError, match="x: does not say how it was made"):
+        with pytest.raises(ValueError, match="x: has no record of how it was made"):
             check_settings("x", found, {})
 
 

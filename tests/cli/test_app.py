@@ -94,7 +94,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, run, start):
     _, errors = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "Traceback" not in errors
-    assert "interrupted; the same command goes on from here" in errors
+    assert "interrupted; run the same command again to resume" in errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy", "out.npy.parts"]
     before = {file: file.stat().st_mtime_ns for file in parts.glob("part-*")}
     assert 0 < len(before) < 5

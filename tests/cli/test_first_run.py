@@ -45,7 +45,10 @@ def test_the_notice_is_true_of_every_run_until_then(cold, tmp_path, run):
         done = run("match", "photo.png", "warped.png", "--keypoints", "100", cwd=tmp_path)
         assert done.returncode == 0
         notice = done.stderr.splitlines()[0]
-        assert notice == "described by numpy: what makes it faster is still being compiled"
+        assert (
+            notice
+            == "this first run uses plain numpy; the faster code is compiled in the background"
+        )
 
 
 def test_for_many_the_loop_is_worth_waiting_for(cold, started):

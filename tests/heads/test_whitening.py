@@ -155,16 +155,14 @@ def test_fewer_samples_than_dimensions():
     X = np.random.default_rng(0).normal(size=(6, 20))
     with (
         pytest.warns(UserWarning, match="is singular"),
-        pytest.warns(
-            UserWarning, match="dims: 20 were asked for, but 6 descriptors span at most 5"
-        ),
+        pytest.warns(UserWarning, match="dims: 20 requested, but 6 descriptors span at most 5"),
     ):
         found = Whitening("lw", 20).fit(X, [0, 0, 1, 1, 2, 2]).transform(X)
     assert np.isfinite(found).all()
 
 
 def test_more_dims_than_numbers_are_said(data):
-    with pytest.warns(UserWarning, match="dims: 9 were asked for, but the descriptors have 8"):
+    with pytest.warns(UserWarning, match="dims: 9 requested, but the descriptors have 8"):
         found = Whitening("gda", 9).fit(*data)
     assert found.transform(data[0]).shape == (1200, 8)
 

@@ -174,7 +174,7 @@ def test_a_row_of_windows_is_ambiguous(rng):
     matches, found = in_rows(here, rng.permuted(columns, axis=1).ravel())
     verdict = judge(matches, found, OPTIONS)
     assert verdict.name == "ambiguous"
-    assert verdict.reason.startswith("repeated structure: ambiguous; ")
+    assert verdict.reason.startswith("ambiguous, repeated structure; ")
 
 
 @pytest.mark.parametrize("same_places", [True, False])

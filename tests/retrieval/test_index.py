@@ -421,7 +421,7 @@ def test_segments_of_other_words_are_refused_and_made_again(index, scenes):
     before = groups(index)
     (words,) = index.path.glob("words-*")
     np.save(words, np.load(words)[:-1])
-    with pytest.raises(ValueError, match=r"words-\d+\.npy: of other words than the segments are"):
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: does not match the segments"):
         mkdesc.Index(index.path)
     mkdesc.build_index(scenes, index.path)
     again = mkdesc.Index(index.path)

@@ -133,7 +133,7 @@ def _loop(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     if numba.config.DISABLE_JIT:
         raise ValueError(
-            "NUMBA_DISABLE_JIT is set, but this needs what numba compiles: unset it, or describe "
+            "NUMBA_DISABLE_JIT is set, but this needs numba's compiler: unset it, or describe "
             "with MKD(backend='numpy')"
         )
     return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)

@@ -182,7 +182,7 @@ def check_settings(where: str | Path, found: Any, wanted: Mapping[str, Any]) -> 
     if isinstance(found, (str, bytes)):
         found = _parsed(found)
     if not isinstance(found, dict):
-        raise ValueError(f"{where}: does not say how it was made; {AWAY}")
+        raise ValueError(f"{where}: has no record of how it was made; {AWAY}")
     known, asked = _flat(found), _flat(json.loads(json.dumps(wanted)))
     differing = [
         f"{shorten(key.removesuffix(' sha256'), 300)} was another file"
@@ -283,7 +283,9 @@ class WorkFolder:
         if any(not name.startswith(".") for name in names):  # hidden: what a kill has left
             found = self.read()
             if found is None:
-                raise ValueError(f"{self.location}: has files of others; choose another output")
+                raise ValueError(
+                    f"{self.location}: has files that mkdesc did not write; choose another output"
+                )
             known = found["settings"]
             if isinstance(known.get(grows), dict):
                 known = {**known, grows: {**wanted.get(grows, {}), **known[grows]}}
@@ -296,7 +298,7 @@ class WorkFolder:
         changed = [name for name in {**before, **(inputs or {})} if name not in now]
         if changed:
             raise ValueError(
-                f"{self.location}: its inputs have changed since ({shorten(changed[0])}); {AWAY}"
+                f"{self.location}: its inputs have changed ({shorten(changed[0])}); {AWAY}"
             )
         state = {"settings": wanted, "inputs": now}
         if found is None or {**found, **state} != found:
@@ -312,7 +314,7 @@ class WorkFolder:
         if not isinstance(found, dict) or not all(
             isinstance(found.get(key), dict) for key in ("settings", "inputs")
         ):
-            raise ValueError(f"{self.record}: damaged, or not by mkdesc; {AWAY}")
+            raise ValueError(f"{self.record}: damaged, or not written by mkdesc; {AWAY}")
         return found
 
     def _write(self, record: dict[str, Any]) -> None:

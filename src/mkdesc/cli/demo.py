@@ -24,7 +24,7 @@ def command(
 
     photographs = [path for path in write_demo(folder) if path.suffix == ".png"]
     print(f"{folder}: {len(photographs)} photographs")
-    print("what to type next:")
+    print("try:")
     print(f"  mkdesc match {folder / 'photo.png'} {folder / 'warped.png'} -o matches.jpg")
     print(f"  mkdesc match {folder / 'photo.png'} {folder / 'slanted.png'} --wide -o wide.jpg")
     print(f"  mkdesc learn photos {folder / 'views'} -o mine.safetensors --like photo")

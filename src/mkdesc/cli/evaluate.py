@@ -87,7 +87,7 @@ def split_list(values: list[str] | None) -> list[str] | None:
 def _shared(cluster: str | None, output: Path | None) -> str | None:
     """The address of the cluster, if there is a place for what it describes."""
     if cluster is not None and output is None:
-        raise ValueError("--cluster: expected --output with it, a folder that all workers see")
+        raise ValueError("--cluster: needs --output, a folder that all workers see")
     return cluster
 
 
@@ -102,9 +102,7 @@ def _report(results: Results, output: Path | None) -> None:
         return
     console.print(f"written: {output}", highlight=False, soft_wrap=True)
     if not can_plot():
-        console.print(
-            "without plots, which need matplotlib: pip install 'mkdesc[plots]'", markup=False
-        )
+        console.print("no plots: they need matplotlib (pip install 'mkdesc[plots]')", markup=False)
 
 
 @app.command("homography")

@@ -37,5 +37,5 @@ def command(
     from mkdesc.explorer.server import is_loopback, serve
 
     if not is_loopback(host):
-        warnings.warn(f"--host {host}: everyone who reaches this machine can use it", stacklevel=1)
+        warnings.warn(f"--host {host}: anyone who can reach this machine can use it", stacklevel=1)
     serve(host, port, browser)

@@ -69,7 +69,7 @@ def command(
     for rank, one in enumerate(found, 1):
         seen = "" if one.agreement is None else f"  {one.inliers:>5} matches agree"
         if one.agreement is not None and one.agreement.verdict.name == AMBIGUOUS:
-            seen = "  repeated structure: ambiguous"
+            seen = "  ambiguous, repeated structure"
         print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}

@@ -90,9 +90,7 @@ class Learning:
             if start is None and self.steps is None and self.minutes is None:
                 return None
             if start is None:
-                raise ValueError(
-                    "--steps, --minutes: expected --head mlp or --head linear with them"
-                )
+                raise ValueError("--steps, --minutes: need --head mlp or --head linear")
             head = "linear" if start.linear() is not None else "mlp"
         trained = TrainedHead(
             head,

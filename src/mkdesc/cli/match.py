@@ -108,10 +108,10 @@ def command(
     features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
-            "described by numpy: what makes it faster is still being compiled",
+            "this first run uses plain numpy; the faster code is compiled in the background",
             file=sys.stderr,
         )
-    loading = "loading the compiled code (the first run compiles it: some seconds)"
+    loading = "loading compiled code (the first run compiles it, which takes seconds)"
     with console.status(loading) as status:
         load_matching(features)
         found = match_images(
@@ -142,6 +142,6 @@ def command(
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))
         bare = [str(path) for path, keypoints in seen if not len(keypoints)]
         why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
-        hint = "" if wide or bare else "; --wide also tries views from the side"
+        hint = "" if wide or bare else "; try --wide, which also matches synthetic views"
         print(f"error: {a} and {b}: {why} ({geometry}){hint}", file=sys.stderr)
         raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)

@@ -99,7 +99,7 @@ def command(
         others = [name for name in Index(index).names if name not in names]
         if others:
             raise ValueError(
-                f"--index: {index} has {len(others)} images that are not in {images}, such as "
+                f"--index: {index} has {len(others)} images that are not in {images}, for example "
                 f"{others[0]}; expected an index of this folder (mkdesc index {images} -o {index} "
                 "makes one of it, and forgets the others)"
             )

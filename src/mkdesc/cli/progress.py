@@ -105,7 +105,7 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:
     """Load the compiled loops; says so, because the first time on a machine takes seconds."""
-    with console.status("loading the compiled code (the first run compiles it: some 5 s)"):
+    with console.status("loading compiled code (the first run compiles it, about 5 s)"):
         mkd.transform(np.zeros((1, mkd.patch_size, mkd.patch_size), dtype))
 
 
@@ -115,5 +115,5 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        console.print("interrupted; the same command goes on from here")
+        console.print("interrupted; run the same command again to resume")
         sys.exit(130)  # not typer's Exit, which reads as work that left nothing behind

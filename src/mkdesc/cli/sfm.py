@@ -85,7 +85,7 @@ def command(
     if stop_after not in (None, "matches"):
         raise ValueError(f"--stop-after: expected matches, got {stop_after!r}")
     if stop_after is not None and database is not None:
-        raise ValueError("--stop-after: expected not to be given with --database")
+        raise ValueError("--stop-after: cannot be combined with --database")
 
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
     options = SfmOptions(

@@ -163,9 +163,7 @@ class _Stream:
         except BROKEN as error:
             raise ValueError(f"{self.name}: {reason_of(error, self.name)}") from None
         if len(data) < (last - first) * self._row:
-            raise ValueError(
-                f"{self.name}: the array ends early, at patch {first + len(data) // self._row}"
-            )
+            raise ValueError(f"{self.name}: ends early, at patch {first + len(data) // self._row}")
         return np.frombuffer(data, self.dtype).reshape(-1, self.size, self.size)
 
 

@@ -83,7 +83,7 @@ def parquet_rows(location: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     if rows and not len(head):
         raise ValueError(f"claims {rows} rows that are not there")
     if not rows:
-        raise ValueError("no rows, so that it is not known how large patches are")
+        raise ValueError("no rows, so the size of its patches is unknown")
     length = len(head[0].as_py())
     side = math.isqrt(length)
     if side * side != length:

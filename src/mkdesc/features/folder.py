@@ -343,7 +343,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     except FileNotFoundError:
         return False
     except ValueError as error:
-        warnings.warn(f"{error}; it is made again", stacklevel=3)
+        warnings.warn(f"{error}; it will be made again", stacklevel=3)
         return False
     known = str(found.source)
     now = same_input(known, image)

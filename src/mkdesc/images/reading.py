@@ -100,7 +100,7 @@ def read_gray(
     if pixels > max_pixels:
         raise ValueError(
             f"{path}: {header.width} x {header.height} px, expected at most {max_pixels:,} pixels "
-            "(max_pixels raises the limit)"
+            "(raise the limit with max_pixels)"
         )
     if not data or not header.whole:
         problem = "truncated or damaged, not a whole image" if data else "empty, not an image"

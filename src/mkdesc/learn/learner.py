@@ -159,7 +159,7 @@ def _merged(shards: Sequence[Shard], parts: Iterable[Part], progress: Progress |
         tell("learning", done, sum(sizes))
     if not any(part.patches for part in found):
         why = next((f"; {part.skipped[0]}" for part in found if part.skipped), "")
-        raise ValueError(f"there are no patches to learn from{why}")
+        raise ValueError(f"no patches to learn from{why}")
     if len(found) == 1:  # whose descriptors may be in a file: they stay there
         return found[0]
     own = np.concatenate([np.unique(part.labels) for part in found])

@@ -325,7 +325,7 @@ def _training() -> Any:
 
 
 def _not_fitted() -> Exception:
-    message = "this TrainedHead has not learned anything yet: call fit first"
+    message = "this TrainedHead is not fitted: call fit first"
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:

@@ -97,7 +97,7 @@ class Manifest:
         words = self.load_words(folder)
         segments = [Segment(folder / name).checked() for name in self.segments]
         if any(len(segment.starts) != len(words) + 1 for segment in segments):
-            raise ValueError(f"{folder / self.words}: of other words than the segments are")
+            raise ValueError(f"{folder / self.words}: does not match the segments")
         return Signatures(words, segments)
 
     def load_words(self, folder: Path) -> NDArray[np.float32]:
@@ -108,7 +108,7 @@ class Manifest:
                 raise ValueError
         except BROKEN:
             what = f"{folder / self.words}: missing or damaged"
-            raise ValueError(f"{what}; mkdesc index mends it") from None
+            raise ValueError(f"{what}; run mkdesc index to repair it") from None
         return words
 
 
@@ -116,7 +116,9 @@ def read_manifest(folder: Path) -> Manifest:
     """What an index is made of; ValueError if the folder is none."""
     path = folder / INDEX
     if not path.is_file():
-        raise FileNotFoundError(f"{folder}: no index here (mkdesc index IMAGES -o {folder})")
+        raise FileNotFoundError(
+            f"{folder}: not an index (to make one: mkdesc index IMAGES -o {folder})"
+        )
     try:
         found = read_json(path)
         known = {key.name for key in fields(Manifest)}

@@ -90,7 +90,9 @@ class Segment:
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> ValueError:
-        return ValueError(f"{self.folder / name}: missing or damaged; mkdesc index mends it")
+        return ValueError(
+            f"{self.folder / name}: missing or damaged; run mkdesc index to repair it"
+        )
 
     def checked(self) -> Segment:
         """Itself, if its files fit each other: compiled loops trust them."""

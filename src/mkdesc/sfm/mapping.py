@@ -218,19 +218,20 @@ def why_no_model(base: Path, log: Path) -> str:
             found = f"no two of {len(names)} images have a match"
         else:
             found = (
-                f"no two of {len(names)} images agree beyond chance; the most matches that agree "
-                f"are {most[1]} of {most[2]}, of {best}"
+                f"no two of {len(names)} images agree beyond chance; the best pair, {best}, "
+                f"has {most[1]} of {most[2]} matches that agree"
             )
         return (
-            f"{found}: they may not overlap, or too little; try more keypoints, a higher ratio, "
-            f"other pairs, or photographs between them (see {log})"
+            f"{found}: the photographs may overlap too little; try more keypoints, a higher "
+            f"ratio, other pairs, or photographs in between (see {log})"
         )
     few = sorted({*names.values()} - {name for pair in certain for name in pair})
-    alone = f"; {len(few)} images agree with no other: {', '.join(few[:5])}" if few else ""
+    alone = f"; {len(few)} images match no other: {', '.join(few[:5])}" if few else ""
     return (
-        f"{len(certain)} pairs of images agree, {best} best ({most[1]} matches), but none could "
-        f"begin a model{alone}: the camera may only have turned, or hardly moved; try more "
-        f"keypoints or views from further apart (see {log})"
+        f"{len(certain)} pairs of images agree, best {best} ({most[1]} matches), "
+        f"but none could start a model{alone}: the camera may have rotated "
+        f"without moving; try more keypoints or views from further apart (see "
+        f"{log})"
     )
 
 

@@ -325,7 +325,7 @@ def _map_database(
         what = "expected a file" if existing.exists() else "does not exist"
         raise FileNotFoundError(f"{existing}: {what}")
     if is_same(base, existing):
-        raise ValueError(f"{existing}: is in the folder to write, {target}; choose another one")
+        raise ValueError(f"{existing}: lies in the output folder {target}; choose another output")
     _check_pages(target)
     with atomic_path(base) as partial:
         shutil.copyfile(existing, partial)

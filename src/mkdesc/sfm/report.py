@@ -112,7 +112,7 @@ def read_report(path: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or "mkdesc" not in found:
-        raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to go on")
+        raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to continue")
     return found
 
 

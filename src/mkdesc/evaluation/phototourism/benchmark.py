@@ -120,7 +120,7 @@ def run_phototourism(
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
     if public_code and protocol != "revisited":
-        raise ValueError("public_code: it is an option of the protocol 'revisited'")
+        raise ValueError("public_code: only for the protocol 'revisited'")
     found = find_subsets(root, subsets)
     asked = get_descriptors(PAPER_ROWS if descriptors is None else descriptors)
     chosen = with_earlier(output, asked, get_descriptor)

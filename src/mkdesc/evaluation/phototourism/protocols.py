@@ -144,7 +144,7 @@ def evaluate_revisited(
         key = label * len(names) + image
         positives = "within" if len(np.unique(key)) < len(key) else "across"
     if public_code and positives == "across":
-        raise ValueError("public_code: it only knows pairs within an image, and there are none")
+        raise ValueError("public_code: needs pairs within an image, and there are none")
     anchor, other, owner = _positive_pairs(label, image, positives)
     negative = _nearest_others(values, label, image, anchor, owner, public_code)
     known = negative >= 0

@@ -147,7 +147,7 @@ def with_earlier(
             earlier[name] = asked.get(name) or get(name)
         except (ValueError, OSError) as error:
             raise ValueError(
-                f"{folder}: has {shorten(name)}, which must be given again ({error}); or give "
+                f"{folder}: has {shorten(name)}, needed again here ({error}); or give "
                 "another folder"
             ) from None
     return [*(earlier | asked).values()]
