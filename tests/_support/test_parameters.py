@@ -41,7 +41,7 @@ def test_names_are_as_scikit_learns(X):
 
 @pytest.mark.parametrize("estimator", [Whitening(), TrainedHead()])
 def test_names_need_something_learned(estimator):
-    with pytest.raises(ValueError, match="has not learned anything yet"):
+    with pytest.raises(ValueError, match="is not fitted"):
         estimator.get_feature_names_out()
 
 

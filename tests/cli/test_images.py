@@ -206,7 +206,9 @@ def test_a_folder_of_someone_else_is_left_alone(folder, out, run):
     (folder / f"{out}.parts" / "thesis.txt").write_text("ten years")
     done = run("features", "a.png", "-o", out, "--keypoints", "50", cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.strip().startswith(f"error: {out}.parts: has files of others")
+    assert done.stderr.strip().startswith(
+        f"error: {out}.parts: has files that mkdesc did not write"
+    )
     assert [file.name for file in (folder / f"{out}.parts").iterdir()] == ["thesis.txt"]
     assert not (folder / out).exists()
 

@@ -213,7 +213,7 @@ def test_words_are_learned_again_when_there_are_many_more(scenes, tmp_path):
 
 
 def test_what_is_no_index_is_refused(scenes, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no index here \(mkdesc index"):
+    with pytest.raises(FileNotFoundError, match=r"not an index \(to make one: mkdesc index"):
         mkdesc.Index(tmp_path)
     (tmp_path / "index").mkdir()
     (tmp_path / "index/thesis.txt").write_text("years of work")
@@ -272,7 +272,7 @@ def test_damage_is_named_and_mended(index, scenes, name, harm):
     described = {file: file.stat().st_mtime_ns for file in index.path.glob("features/*/*")}
     harm(segment.folder / name)
     with pytest.raises(
-        ValueError, match=r"segment-\d+/\w+\.\w+: missing or damaged; mkdesc index"
+        ValueError, match=r"segment-\d+/\w+\.\w+: missing or damaged; run mkdesc index"
     ):
         mkdesc.Index(index.path)
     mkdesc.build_index(scenes, index.path)
@@ -289,7 +289,7 @@ def test_lost_words_and_features_are_made_again(index, scenes, harm):
     before = groups(index)
     (words,) = index.path.glob("words-*")
     harm(words)
-    with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; mkdesc index"):
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; run mkdesc index"):
         mkdesc.Index(index.path)
     mkdesc.build_index(scenes, index.path)
     assert groups(mkdesc.Index(index.path)) == before

@@ -148,7 +148,8 @@ def _extract_into(
         if changed := [name for name in stored if not same_input(known[name], images[name])]:
             raise ValueError(
                 f"{target}: {len(changed)} photographs have changed since it was written, for "
-                f"example {changed[0]}; remove it to describe everything again, or choose another output"
+                f"example {changed[0]}; remove it to describe all again, or "
+                "choose another output"
             )
         work_folder(parts).open(json.loads(settings))  # refuses what is not ours to remove
         missing = {name: file for name, file in images.items() if name not in known}

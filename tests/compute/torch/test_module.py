@@ -182,7 +182,7 @@ def test_other_types_and_contradictions_are_refused():
         MKDescriptor("default-32")(torch.zeros(2, 32, 32, dtype=torch.int32))
     with pytest.raises(ValueError, match="expected one of them"):
         MKDescriptor("default", parametrization="polar")
-    with pytest.raises(ValueError, match="expected a parametrization"):
+    with pytest.raises(ValueError, match="need a parametrization"):
         MKDescriptor("default", patch_size=32)
     with pytest.raises(ValueError, match="patch_size"):
         MKDescriptor(parametrization="polar", patch_size=4)

@@ -98,7 +98,7 @@ def test_revisited(subsets_root):
     expected = evaluate_revisited(values, subset.labels(), subset.interest().image)
     assert table.columns == ("D", "mean", "door")
     assert table.rows[0].values[2] == pytest.approx(100 * expected.mean_ap, abs=1e-3)
-    with pytest.raises(ValueError, match="public_code: it only knows pairs within"):
+    with pytest.raises(ValueError, match="public_code: needs pairs within"):
         run_phototourism(
             subsets_root, [means], subsets=["door"], protocol="revisited", public_code=True
         )
@@ -132,7 +132,7 @@ def test_published_means():
         ({"subsets": ["castle"]}, "needs two, got castle"),
         ({"subsets": ["tower"]}, "no subset 'tower'; there are castle, door, fox"),
         ({"protocol": "other"}, "protocol: expected fpr95 or revisited, got 'other'"),
-        ({"public_code": True}, "public_code: it is an option of the protocol"),
+        ({"public_code": True}, "public_code: only for the protocol"),
     ],
 )
 def test_phototourism_errors(subsets_root, arguments, message):
@@ -152,7 +152,7 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
         run_phototourism(subsets_root, [means], subsets=["castle", "fox"], output=run)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match="full: has files of others"):
+    with pytest.raises(ValueError, match="full: has files that mkdesc did not write"):
         run_phototourism(subsets_root, [means], output=tmp_path / "full")
 
 
