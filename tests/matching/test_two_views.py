@@ -174,7 +174,7 @@ def test_a_row_of_windows_is_ambiguous(rng):
     matches, found = in_rows(here, rng.permuted(columns, axis=1).ravel())
     verdict = judge(matches, found, OPTIONS)
     assert verdict.name == "ambiguous"
-    assert verdict.reason.startswith("ambiguous, repeated structure; ")
+    assert verdict.reason.startswith("ambiguous, repeated structure: ")
 
 
 @pytest.mark.parametrize("same_places", [True, False])
@@ -220,7 +220,7 @@ def test_a_mirrored_photograph_has_no_epipolar_geometry(rng):
     assert found.matrix is not None
     verdict = judge(matches, found, OPTIONS)
     assert verdict.name == "unverified"
-    assert "mirrored" in verdict.reason
+    assert "mirrors the other" in verdict.reason
 
 
 def test_a_deep_scene_is_not_taken_for_a_mirror_image(rng):
