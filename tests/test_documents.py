@@ -23,7 +23,7 @@ import pytest
 import typer
 
 import mkdesc
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 from mkdesc.images.demo import write_demo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
@@ -203,7 +203,7 @@ def commands(block: Block) -> list[tuple[list[str], list[str]]]:
 def check_command(words: list[str]) -> None:
     """What a command names must be there: options, extras, targets, files."""
     if words[0].endswith("mkdesc"):
-        command, rest = typer.main.get_command(app), words[1:]
+        command, rest = typer.main.get_command(make_app()), words[1:]
         while hasattr(command, "commands"):
             command, rest = command.commands[rest[0]], rest[1:]
         command.make_context(command.name, rest)

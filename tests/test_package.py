@@ -47,7 +47,7 @@ def test_a_missing_opencv_is_said_plainly():
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "error: photographs need OpenCV, any build of it that gives the module cv2; if you have "
+        "error: this needs OpenCV, any build of it that gives the module cv2; if you have "
         "none: pip install 'mkdesc[images]'\n"
     )
 

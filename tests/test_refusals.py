@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 from mkdesc.retrieval.index import Index
 
 
@@ -47,4 +47,6 @@ def test_names_with_spaces_are_refused_before_the_work(tmp_path, monkeypatch):
     (photos / "my holiday.jpg").touch()
     monkeypatch.setattr(Index, "update", None)  # whatever asks for it fails
     with pytest.raises(ValueError, match=r"'my holiday\.jpg': expected a name without spaces"):
-        app(["pairs", str(photos), "-o", str(tmp_path / "pairs.txt")], standalone_mode=False)
+        make_app()(
+            ["pairs", str(photos), "-o", str(tmp_path / "pairs.txt")], standalone_mode=False
+        )

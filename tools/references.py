@@ -28,7 +28,7 @@ def write_command_line(path: Path) -> None:
         sys.executable,
         "-m",
         "typer",
-        "mkdesc.cli.app",
+        str(Path(__file__).with_name("all_commands.py")),
         "utils",
         "docs",
         "--name",

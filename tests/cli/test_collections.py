@@ -90,7 +90,6 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
         (["pairs", "in", "-o", "p", "-k", "0"], "error: -k: expected an integer >= 1, got 0"),
         (["groups", "gone", "-o", "in"], "error: --output: expected a folder that does not exist"),
         (["pairs", "in", "-o", "no/p"], "error: no/p: the folder no does not exist"),
-        (["find", "in/a.png", "gone", "-o", "no/x.jpg"], "error: no/x.jpg: the folder no does"),
         (["groups", "gone", "-o", "no/scenes"], "error: no/scenes: the folder no does not exist"),
         (["pairs", "gone", "-o", "p"], "error: gone does not exist"),
         (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 from mkdesc.matching import two_views
 
 
@@ -107,7 +107,7 @@ def test_repeated_structure_is_exit_code_three(folder, monkeypatch):
     said = two_views.Verdict("ambiguous", "ambiguous, repeated structure; seen twice")
     monkeypatch.setattr(two_views, "judge", lambda *_: said)
     names = [str(folder / name) for name in ("a.png", "b.png", "m.json")]
-    done = CliRunner().invoke(app, ["match", *names[:2], "-o", names[2]])
+    done = CliRunner().invoke(make_app(), ["match", *names[:2], "-o", names[2]])
     assert done.exit_code == 3
     assert "none verified: ambiguous, repeated structure; seen twice (auto)" in done.stderr
     written = json.loads((folder / "m.json").read_text())

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import typer.main
 
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "kill"))
 from inputs import make_inputs  # type: ignore[import-not-found]
@@ -131,13 +131,13 @@ def commands():
         for word, one in inner.items():
             yield from walk(one, f"{name} {word}".strip())
 
-    return dict(walk(typer.main.get_command(app), ""))
+    return dict(walk(typer.main.get_command(make_app()), ""))
 
 
 def run(name, arguments):
     """The exit code of a command, and what it said."""
     try:
-        return app([*name.split(), *arguments], standalone_mode=False) or 0, ""
+        return make_app()([*name.split(), *arguments], standalone_mode=False) or 0, ""
     except (ValueError, OSError) as error:
         return 2, str(error)
 

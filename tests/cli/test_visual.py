@@ -90,7 +90,10 @@ def test_figures_writes_all_of_them(folder, run):
             "error: a.png: 64 x 64 px, expected",
         ),
         (["inspect", "a.png", "b.png", "-o", "x.gif"], "error: output: expected a name ending"),
-        (["inspect", "a.png", "b.png", "-o", "no/x.png"], "error: the folder no does not exist"),
+        (
+            ["inspect", "a.png", "b.png", "-o", "no/x.png"],
+            "error: no/x.png: the folder no does not exist",
+        ),
         (["inspect", "a.png", "b.png", "--model", "best"], "error: no model 'best'"),
         (["inspect", "a.png", "b.png", "--parametrization", "x"], "error: parametrization 'x'"),
         (

@@ -59,7 +59,7 @@ def test_a_dot_in_the_middle_is_written_to_the_middle(tmp_path):
     dot = np.exp(-((x - WIDTH // 2) ** 2 + (y - HEIGHT // 2) ** 2) / (2 * 4.0**2))
     (tmp_path / "in").mkdir()
     cv2.imwrite(str(tmp_path / "in" / "dot.png"), np.rint(255 * dot).astype(np.uint8))
-    settings = Settings(max_keypoints=1, sensitive=True)
+    settings = Settings("sift", max_keypoints=1, sensitive=True)
     images = {"dot.png": tmp_path / "in" / "dot.png"}
     extract_features(images, tmp_path / "features", settings=settings)
     base = tmp_path / "d.db"

@@ -58,7 +58,7 @@ def test_answers_that_nobody_reads_take_little_memory(serve):
         for _ in range(10):
             stack.enter_context(opened(urlsplit(address), 3 * PLOTLY))
         time.sleep(1)
-        kept = [one for one in gc.get_objects() if isinstance(one, ImpatientProtocol)]
+        kept = [one for one in gc.get_objects() if type(one) is ImpatientProtocol]
         alive = [one.transport for one in kept if not one.transport.is_closing()]
         waiting = [transport.get_write_buffer_size() for transport in alive]
     assert len(waiting) >= 10

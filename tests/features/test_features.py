@@ -98,7 +98,7 @@ def test_flann_and_the_ratio_test(image, turned):
 
 
 def test_it_is_detection_cutting_and_describing(image):
-    features = mkdesc.Features(max_keypoints=50, model="default")
+    features = mkdesc.Features("sift", 50, "default")
     keypoints, descriptors = features.detectAndCompute(image, None)
     strongest = sorted(
         cv2.SIFT_create(enable_precise_upscale=True).detect(image, None), key=lambda k: -k.response
@@ -187,7 +187,7 @@ def test_points_and_frames_can_be_described(image):
         ({"output": "int4"}, "output: expected one of float32, int8, uint8"),
         ({"side": 0}, "side: expected a number > 0"),
         ({"max_keypoints": 0}, "max_keypoints: expected"),
-        ({"detector": "surf"}, "detector: expected one of sift"),
+        ({"detector": "surf"}, "detector: expected one of learned"),
         ({"n_threads": 0}, "n_threads: expected"),
     ],
 )

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from typer.testing import CliRunner
 
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 from mkdesc.datasets.hpatches.make_strips import read_sequence
 from mkdesc.images.demo import photograph, scene_views, slanted, warped, write_demo
 
@@ -69,7 +69,7 @@ def test_the_homographies_of_the_sequences_lead_to_their_images(tmp_path):
 
 def test_the_command_says_what_can_be_typed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    printed = CliRunner().invoke(app, ["demo"]).stdout
+    printed = CliRunner().invoke(make_app(), ["demo"]).stdout
     lines = re.findall(r"^  mkdesc (.*?)(?: {2,}#.*)?$", printed, re.MULTILINE)
     assert len(lines) == 4
     for line in lines:

@@ -78,9 +78,12 @@ def test_the_card_says_what_was_done(learned, tmp_path):
         "cpu",
     )
     assert (card["photos"], card["steps"]) == (5, 30)
-    assert card["held_out"] == report.held_out and len(report.held_out) == 1
-    assert card["before"] == asdict(report.before) and card["after"] == asdict(report.after)
-    assert card["recipe"]["kernels"] == [5, 5] and card["recipe"]["views"]["rotation"] == 15
+    assert card["held_out"] == report.held_out
+    assert len(report.held_out) == 1
+    assert card["before"] == asdict(report.before)
+    assert card["after"] == asdict(report.after)
+    assert card["recipe"]["kernels"] == [5, 5]
+    assert card["recipe"]["views"]["rotation"] == 15
     assert card["began_as"] == "random weights"
 
 
@@ -105,7 +108,8 @@ def test_control_c_keeps_the_best(folder, few_pairs, tmp_path):
             raise KeyboardInterrupt
 
     made = learn(folder, steps=1000, progress=tell)
-    assert made.report.interrupted and made.report.steps == training.NEWS
+    assert made.report.interrupted
+    assert made.report.steps == training.NEWS
     assert "interrupted: this is the best until then" in made.report.lines()
     made.save(tmp_path / "best.safetensors")
     assert load_weights(tmp_path / "best.safetensors").count == made.weights.count
@@ -130,7 +134,8 @@ def test_what_is_held_out_is_not_learned_from(folder, few_pairs, monkeypatch):
     report = learn(folder, steps=1).report
     kept = [cv2.imread(str(folder / name), 0).tobytes() for name in report.held_out]
     learned_from, measured_on = seen
-    assert measured_on == kept and len(learned_from) == 5
+    assert measured_on == kept
+    assert len(learned_from) == 5
     assert not set(kept) & set(learned_from)
 
 
@@ -138,7 +143,9 @@ def test_scenes_stay_together():
     names = [f"{scene}_{i}.jpg" for scene in ("one", "two", "three") for i in range(4)]
     for seed in range(5):
         learned, kept = hold_out(names, seed)
-        assert sorted(learned + kept) == sorted(names) and learned and kept
+        assert sorted(learned + kept) == sorted(names)
+        assert learned
+        assert kept
         scenes = [{name.split("_")[0] for name in some} for some in (learned, kept)]
         assert not scenes[0] & scenes[1]
     assert hold_out(["a.jpg"], 0) == (["a.jpg"], [])
@@ -205,5 +212,6 @@ def test_the_command_without_numba_and_opencv(folder, tmp_path):
     words += ["--model", "photo", "--device", "cpu"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "5 photographs, 3 steps" in done.stderr and "written: " in done.stderr
+    assert "5 photographs, 3 steps" in done.stderr
+    assert "written: " in done.stderr
     assert load_weights(output).card["kind"] == "turned"

@@ -31,6 +31,8 @@ from typing import NamedTuple
 
 from inputs import COMMANDS, earlier, make_inputs
 
+from mkdesc.cli.app import make_app
+
 #: Seconds between two looks at the folder, and after which a command hangs.
 LOOK, PATIENCE = 0.001, 120.0
 #: Times of the day are written there.
@@ -197,7 +199,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--command", action="append", choices=list(COMMANDS))
     options = parser.parse_args()
-    for module in ("mkdesc.cli.app", "cv2", "h5py", "pycolmap", "numba", "matplotlib.pyplot"):
+    make_app()  # imports all commands
+    for module in ("cv2", "h5py", "pycolmap", "numba", "matplotlib.pyplot"):
         importlib.import_module(module)
     with tempfile.TemporaryDirectory(prefix="mkdesc-kill-") as name:
         place = Path(name).resolve()

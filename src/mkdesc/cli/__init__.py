@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _load() -> Any:
-    """The application, with all that it imports; Ctrl-C meanwhile ends it at once.
+    """The application, with all that its command imports; Ctrl-C meanwhile ends it at once.
 
     As an error it could come out of the middle of any module that is being loaded.
     """
@@ -44,8 +44,10 @@ def _load() -> Any:
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if usual:
         signal.signal(signal.SIGINT, end)
-    from mkdesc.cli.app import app
+    from mkdesc.cli.app import COMMANDS, make_app
 
+    # For help, and where there is no such command, all are needed.
+    app = make_app([name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS)
     if usual:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return app

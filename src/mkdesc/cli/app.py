@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from mkdesc._support.version import __version__
-from mkdesc.cli import (
-    compare,
-    datasets,
-    demo,
-    describe,
-    evaluate,
-    explore,
-    export,
-    features,
-    figures,
-    find,
-    groups,
-    index,
-    info,
-    inspect,
-    learn,
-    make_hpatches,
-    match,
-    models,
-    pairs,
-    sfm,
+
+__all__ = ["COMMANDS", "make_app"]
+
+#: The commands, in the order of the help; each is a module of this folder.
+COMMANDS = (
+    "demo",
+    "match",
+    "features",
+    "index",
+    "find",
+    "groups",
+    "pairs",
+    "sfm",
+    "describe",
+    "learn",
+    "models",
+    "evaluate",
+    "compare",
+    "datasets",
+    "make-hpatches",
+    "export",
+    "explore",
+    "inspect",
+    "figures",
+    "info",
 )
 
-__all__ = ["app"]
 
-app = typer.Typer(
-    name="mkdesc",
-    help="The multiple-kernel local-patch descriptor.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.command)
-app.command("match")(match.command)
-app.command("features")(features.command)
-app.command("index")(index.command)
-app.command("find")(find.command)
-app.command("groups")(groups.command)
-app.command("pairs")(pairs.command)
-app.command("sfm")(sfm.command)
-app.command("describe")(describe.command)
-app.add_typer(learn.app, name="learn")
-app.add_typer(models.app, name="models")
-app.add_typer(evaluate.app, name="evaluate")
-app.command("compare")(compare.command)
-app.add_typer(datasets.app, name="datasets")
-app.command("make-hpatches")(make_hpatches.command)
-app.add_typer(export.app, name="export")
-app.command("explore")(explore.command)
-app.command("inspect")(inspect.command)
-app.command("figures")(figures.command)
-app.command("info")(info.command)
+def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The application with these commands; to run one of them, the others need not be imported."""
+    app = typer.Typer(
+        name="mkdesc",
+        help="The multiple-kernel local-patch descriptor.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        callback=_options,
+    )
+    for name in commands:
+        module = import_module(f"mkdesc.cli.{name.replace('-', '_')}")
+        if hasattr(module, "app"):  # it has commands of its own
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(module.command)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -67,7 +62,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,

@@ -28,7 +28,13 @@ from mkdesc.images.detectors.registry import (
     make_detector,
     settings_of,
 )
-from mkdesc.images.reading import MAX_PIXELS, one_opencv_thread_each, opencv, read_gray
+from mkdesc.images.reading import (
+    MAX_PIXELS,
+    has_opencv,
+    one_opencv_thread_each,
+    opencv,
+    read_gray,
+)
 from mkdesc.models import bundled_models, load_model, read_card
 
 __all__ = [
@@ -244,7 +250,7 @@ def _describe_file(
     made_by = (described, device)  # which says which model the settings name
     try:
         if getattr(_local, "made_by", None) != made_by:
-            if apart:  # there are as many such processes as cores
+            if apart and has_opencv():  # there are as many such processes as cores
                 opencv().setNumThreads(1)
             _local.features = settings.make(n_threads=1, device=device)
             _local.made_by = made_by

@@ -34,13 +34,13 @@ MAX_PIXELS = 250_000_000
 PIXELS_PER_BYTE, FEW_PIXELS = 10_000, 4_000_000
 
 
-def opencv() -> Any:
-    """The cv2 module, or an ImportError that says how to get it."""
+def opencv(what: str = "this") -> Any:
+    """The cv2 module, or an ImportError that says what needs it and how to get it."""
     try:
         import cv2
     except ImportError:
         raise ImportError(
-            "this needs OpenCV, any build of it that gives the module cv2; if you have none: "
+            f"{what} needs OpenCV, any build of it that gives the module cv2; if you have none: "
             "pip install 'mkdesc[images]'"
         ) from None
     return cv2

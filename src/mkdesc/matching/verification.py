@@ -202,7 +202,7 @@ def _verified(
     nothing = Verified(None, np.zeros(len(here), np.bool_))
     if len(here) < GEOMETRIES[geometry]:
         return nothing
-    cv2 = opencv()
+    cv2 = opencv("the geometry of matches")
     threshold, confidence, tries = limits
     try:
         if geometry == "homography":

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mkdesc import MKD, Features, load_model
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 from mkdesc.evaluation.speed import run_speed, textured_patches
 from mkdesc.learn import TrainingBlock, learn_model
 
@@ -78,6 +78,8 @@ def test_the_command_line_takes_a_device(tmp_path):
     np.save(tmp_path / "patches.npy", textured_patches(7, 64))
     for device in ("cpu", "cpu:0"):
         command = ["describe", str(tmp_path / "patches.npy"), "--device", device]
-        done = CliRunner().invoke(app, [*command, "-o", str(tmp_path / f"{device[-1]}.npy")])
+        done = CliRunner().invoke(
+            make_app(), [*command, "-o", str(tmp_path / f"{device[-1]}.npy")]
+        )
         assert done.exit_code == 0, done.output
     np.testing.assert_allclose(np.load(tmp_path / "0.npy"), np.load(tmp_path / "u.npy"), atol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mkdesc import load_model
-from mkdesc.cli.app import app
+from mkdesc.cli.app import make_app
 from mkdesc.evaluation.speed import textured_patches
 from mkdesc.torch import MKDescriptor, export_onnx
 
@@ -16,7 +16,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 def test_models_run_in_onnxruntime_with_any_number_of_patches(tmp_path, model, dtype):
     file = tmp_path / "model.onnx"
     command = ["export", "onnx", model, "-o", str(file), "--dtype", dtype]
-    done = CliRunner().invoke(app, command)
+    done = CliRunner().invoke(make_app(), command)
     assert done.exit_code == 0, done.output
     assert [item.name for item in tmp_path.iterdir()] == ["model.onnx"]
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
@@ -32,7 +32,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(ValueError, match="dtype: expected one of uint8, float32, got 'int8'"):
         export_onnx(MKDescriptor("compact"), tmp_path / "model.onnx", "int8")
     done = CliRunner().invoke(
-        app, ["export", "onnx", "compact", "-o", str(tmp_path / "model.bin")]
+        make_app(), ["export", "onnx", "compact", "-o", str(tmp_path / "model.bin")]
     )
     assert isinstance(done.exception, ValueError)
     assert "ending in .onnx" in str(done.exception)

@@ -146,7 +146,8 @@ def test_blank_images_have_none(engine, value, weights):
         pytest.importorskip("torch")
     blank = np.full((100, 120), value, np.uint8)
     keypoints, descriptors = Features(Learned(10, weights=weights, engine=engine)).extract(blank)
-    assert len(keypoints) == 0 and descriptors.shape == (0, 128)
+    assert len(keypoints) == 0
+    assert descriptors.shape == (0, 128)
 
 
 def test_one_keypoint_a_place(image, weights):
@@ -174,7 +175,8 @@ def test_spread(image, weights):
     best = Learned(60, weights=weights).detect(image)
     spread = Learned(60, weights=weights, spread=True).detect(image)
     cells = [len({(x // 40, y // 40) for x, y in one.points[:, :2]}) for one in (best, spread)]
-    assert len(spread) == 60 and cells[1] > cells[0]
+    assert len(spread) == 60
+    assert cells[1] > cells[0]
     with pytest.raises(ValueError, match="spread: needs max_keypoints"):
         Learned(weights=weights, spread=True)
 
@@ -226,7 +228,8 @@ def test_foreign_weights_are_refused(name, tmp_path):
     save_file(tensors, path)
     with pytest.raises(ValueError, match=why) as caught:
         Learned(weights=path)
-    assert "\n" not in str(caught.value) and "foreign.safetensors" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "foreign.safetensors" in str(caught.value)
 
 
 def test_damaged_weights_are_refused(weights, tmp_path):
@@ -246,14 +249,16 @@ def test_damaged_weights_are_refused(weights, tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=name) as caught:
             load_weights(path)
-        assert "\n" not in str(caught.value) and len(str(caught.value)) < 700
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 700
 
 
 def test_what_is_saved_is_what_is_read(tmp_path):
     made = replace(symmetric_weights((8,), (3, 5)), card={"model": "photo", "steps": 3})
     save_weights(made, tmp_path / "some.safetensors")
     read = load_weights(tmp_path / "some.safetensors")
-    assert read.card == made.card and read.margin == 3
+    assert read.card == made.card
+    assert read.margin == 3
     for (weight, bias), (same, other) in zip(made.layers, read.layers, strict=True):
         np.testing.assert_array_equal(weight, same)
         np.testing.assert_array_equal(bias, other)
@@ -262,7 +267,8 @@ def test_what_is_saved_is_what_is_read(tmp_path):
 @pytest.mark.parametrize("name", bundled_weights())
 def test_bundled_weights_have_a_card_and_find_keypoints(name, image):
     weights = load_weights(name)
-    assert weights.card["photos"] > 0 and weights.card["model"]
+    assert weights.card["photos"] > 0
+    assert weights.card["model"]
     assert weights.card["after"]["right"] > weights.card["before"]["right"]
     found = make_detector("learned", max_keypoints=50, weights=name).detect(image)
     assert len(found) == 50

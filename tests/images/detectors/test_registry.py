@@ -40,7 +40,7 @@ def test_every_one_is_a_frozen_dataclass_of_plain_values(name):
 
 
 def test_what_does_not_fit_is_named():
-    with pytest.raises(ValueError, match=r"detector: expected one of sift, .*, got 'surf'"):
+    with pytest.raises(ValueError, match=r"detector: expected one of learned, .*, got 'surf'"):
         make_detector("surf")
     with pytest.raises(ValueError, match="max_keypoints: expected"):
         make_detector("sift", max_keypoints=0)

@@ -221,10 +221,10 @@ def make_sequence(
     target = root / (folder.resolve().name if name is None else name)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists already")
-    check_replaced(target, folder, "sequence.json")
     check_integer("max_patches", max_patches, optional=True)
     finder = make_detector(detector, n_threads=n_threads)
     images, homographies = read_sequence(folder)
+    check_replaced(target, folder, "sequence.json")
     found = finder.detect(images[0]).strongest()
     found = found.take(found.points[:, 2] >= min_sigma)
     frames = to_frames(found, side)

@@ -31,7 +31,6 @@ __all__ = [
     "PatchPairs",
     "Subset",
     "count_patches",
-    "read_sheets",
     "sheets",
 ]
 
@@ -99,14 +98,6 @@ def read_sheet(file: Path) -> NDArray[np.uint8]:
         raise ValueError(f"{file}: expected a sheet of {side} x {side} px, got {sheet.shape}")
     grid = sheet.reshape(PER_SIDE, PATCH_SIZE, PER_SIDE, PATCH_SIZE).swapaxes(1, 2)
     return grid.reshape(-1, PATCH_SIZE, PATCH_SIZE)
-
-
-def read_sheets(folder: str | Path, count: int | None = None) -> Iterator[NDArray[np.uint8]]:
-    """Go through the patches of a subset, one sheet (up to 256 patches, 64 x 64) at a time."""
-    left = count_patches(folder) if count is None else count
-    for file in sheets(folder):
-        yield read_sheet(file)[:left]
-        left -= min(left, PER_SIDE**2)
 
 
 class Subset:

@@ -139,7 +139,7 @@ def two_rows(side, source, starts, weights, biases, width, out, step):
             two_1(source, starts, weights, biases, x, out, step)
 
 
-#: Pixels of a row that :func:`four_rows` does at a time: what it makes on the way stays in the cache.
+#: Pixels of a row that :func:`four_rows` does at a time: all that it makes stays in the cache.
 PART = 256
 
 

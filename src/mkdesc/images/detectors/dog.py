@@ -31,7 +31,6 @@ from mkdesc.images.detectors.places import choose_places, choose_spread
 
 __all__ = ["Dog"]
 
-Half = tuple[np.float32, ...]
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 

@@ -123,7 +123,7 @@ class Keypoints:
         >>> keypoint.pt, keypoint.size, keypoint.angle, keypoint.response
         ((10.0, 20.0), 6.0, 90.0, 0.5)
         """
-        make = opencv().KeyPoint
+        make = opencv("cv2.KeyPoint (Features.extract gives arrays)").KeyPoint
         level = np.rint(SIFT_LAYERS * np.log2(self.points[:, 2] / SIFT_SIGMA)).astype(np.int64)
         octave, layer = np.divmod(np.maximum(level, 1 - SIFT_LAYERS) - 1, SIFT_LAYERS)
         octaves = (octave & 255 | (layer + 1) << 8).tolist()

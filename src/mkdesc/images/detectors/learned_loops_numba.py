@@ -17,8 +17,7 @@ from mkdesc.images.detectors.convolving_numba import (
     two_rows,
 )
 
-#: Rows of its input that a layer keeps: it looks at eight at most. If four come at a time there were
-#: four before.
+#: Rows of its input that a layer keeps: it looks at eight at most, and has four when four come.
 ROWS = 8
 
 

@@ -133,7 +133,7 @@ def maxima(
 ) -> tuple[list[Floats], Maxima]:
     """The levels of an image, and all maxima on them."""
     loops, network, m = compile_learned(), arranged(weights), weights.margin
-    sizes = level_sizes(*gray.shape, levels, 2 * m + 3)
+    sizes = level_sizes(gray.shape, levels, 2 * m + 3)
     if not sizes:
         return [], no_maxima()
     scores = [np.empty((height - 2 * m, width - 2 * m), np.float32) for height, width in sizes]
@@ -150,8 +150,9 @@ def maxima(
         column, row = np.empty(most, np.int64), np.empty(most, np.int64)
         x, y, value = np.empty(most), np.empty(most), np.empty(most, np.float32)
         count = loops.find(scores[level], first, last, LEAST_BEND, column, row, x, y, value)
-        column, row, x, y, value = (each[:count] for each in (column, row, x, y, value))
-        return Maxima(np.full(count, level), column + m, row + m, x + m, y + m, value)
+        which = np.full(count, level)
+        column, row, value = column[:count] + m, row[:count] + m, value[:count]
+        return Maxima(which, column, row, x[:count] + m, y[:count] + m, value)
 
     with ThreadPoolExecutor(n_threads) as pool:
         run: Callable[..., Any] = map if n_threads == 1 else pool.map
@@ -161,7 +162,7 @@ def maxima(
         ]
         list(run(score, *zip(*strips, strict=True)))
         found = list(run(find, *zip(*strips, strict=True)))
-    return images, Maxima(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    return images, Maxima._make(np.concatenate(each) for each in zip(*found, strict=True))
 
 
 def _strips(rows: int) -> list[tuple[int, int]]:

@@ -69,7 +69,7 @@ class Maxima(NamedTuple):
 
     def take(self, indices: NDArray[np.int64]) -> Maxima:
         """Some of them."""
-        return Maxima(*(values[indices] for values in self))
+        return Maxima._make(values[indices] for values in self)
 
     def strongest(self, n: int) -> Maxima:
         """Those with the ``n`` highest scores, and all that are as high as the last of them."""
@@ -84,12 +84,13 @@ def no_maxima() -> Maxima:
     return Maxima(whole, whole, whole, real, real, np.empty(0, np.float32))
 
 
-def level_sizes(height: int, width: int, levels: int, least: int) -> list[tuple[int, int]]:
+def level_sizes(shape: tuple[int, ...], levels: int, least: int) -> list[tuple[int, int]]:
     """Heights and widths of the levels of a pyramid by 1 / sqrt 2; none smaller than ``least``.
 
-    >>> level_sizes(100, 200, 3, 60)
+    >>> level_sizes((100, 200), 3, 60)
     [(100, 200), (71, 141)]
     """
+    height, width = shape
     sizes = [
         (round(height * 2 ** (-level / 2)), round(width * 2 ** (-level / 2)))
         for level in range(levels)
@@ -121,8 +122,8 @@ def resizing(before: int, after: int) -> tuple[NDArray[np.int64], Floats]:
 def pyramid(gray: NDArray[np.uint8], levels: int, least: int) -> list[Floats]:
     """An image in [0, 1] in ever smaller sizes, each made of the one before."""
     made: list[Floats] = []
-    image = gray.astype(np.float32) / 255
-    for height, width in level_sizes(*gray.shape, levels, least):
+    image: Floats = np.divide(gray, 255, dtype=np.float32)
+    for height, width in level_sizes(gray.shape, levels, least):
         if made:
             image = _shortened(_shortened(image, height).T, width).T
         made.append(image)
@@ -187,7 +188,7 @@ def maxima(gray: NDArray[np.uint8], weights: Weights, levels: int) -> tuple[list
         found.append(every.take(np.flatnonzero(np.minimum(bend_x, bend_y) > LEAST_BEND)))
     if not found:
         return [], no_maxima()
-    return images, Maxima(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return images, Maxima._make(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
 def _vertex(before: Doubles, middle: Doubles, after: Doubles) -> tuple[Doubles, Doubles]:

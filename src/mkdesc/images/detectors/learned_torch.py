@@ -85,7 +85,7 @@ def normalised(images: Tensor) -> Tensor:
 def pyramid(images: Tensor, levels: int, least: int) -> list[Tensor]:
     """Images (B, H, W) in ever smaller sizes, each made of the one before."""
     made: list[Tensor] = []
-    for size in level_sizes(images.shape[1], images.shape[2], levels, least):
+    for size in level_sizes(tuple(images.shape[1:]), levels, least):
         if made:
             images = interpolate(
                 images[:, None], size, mode="bilinear", align_corners=False, antialias=True
