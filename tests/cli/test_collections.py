@@ -66,7 +66,7 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
     before = {path: path.read_bytes() for path in (folder / "index").rglob("*") if path.is_file()}
     done = run("pairs", "in", "-o", "pairs.txt", "--index", "index", cwd=folder)
     assert done.returncode == 2
-    expected = "--index: index has 1 images that are not in in, such as c.png"
+    expected = "--index: index has 1 images that are not in in, for example c.png"
     assert expected in done.stderr.splitlines()[-1]
     assert not (folder / "pairs.txt").exists()
     files = (path for path in (folder / "index").rglob("*") if path.is_file())
