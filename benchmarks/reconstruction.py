@@ -24,7 +24,7 @@ import pycolmap
 
 from mkdesc.features import Settings
 from mkdesc.features.features import DEFAULT_MODEL
-from mkdesc.sfm import Mapping, reconstruct
+from mkdesc.sfm import SfmOptions, reconstruct
 
 
 def true_rotations(folder: Path) -> dict[str, np.ndarray]:
@@ -115,10 +115,10 @@ def main() -> None:
             options.detectors, options.models, options.ratios
         ):
             settings = Settings(detector, max_keypoints=mean, sensitive=True, model=model)
-            how = Mapping(settings, ratio=ratio, cameras=options.cameras)
+            sfm_options = SfmOptions(settings, ratio=ratio, cameras=options.cameras)
             with tempfile.TemporaryDirectory() as temporary:
                 start = time.perf_counter()
-                reconstruct(folder / "images", temporary, how=how)
+                reconstruct(folder / "images", temporary, options=sfm_options)
                 seconds = time.perf_counter() - start
                 best = pycolmap.Reconstruction(f"{temporary}/sparse/0")
                 name = f"{detector}, {model}, {ratio:g}"

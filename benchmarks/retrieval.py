@@ -35,12 +35,12 @@ from mkdesc.features.folder import ImageFeatures, features_path, load_features
 from mkdesc.images import Keypoints, read_gray
 from mkdesc.matching import match_descriptors, verify_matches
 from mkdesc.measures import average_precision
-from mkdesc.retrieval import Index, similar_pairs
+from mkdesc.retrieval import Index, build_index, similar_pairs
 from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.codebook import words_for
 from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.search import Signatures, best_of
-from mkdesc.retrieval.shards import SHARD, Shard, write_shards
+from mkdesc.retrieval.segments import SHARD, Shard, write_shards
 from mkdesc.retrieval.signature import Signature
 
 #: Photographs that show a multi-view scene.
@@ -102,7 +102,7 @@ def quality(data: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         scenes = mixed(data, work / "mix")
-        Index.update(work / "mix", work / "index")
+        build_index(work / "mix", work / "index")
         index = Index(work / "index")
         names = sorted(scenes)
         print(f"{len(names)} images")
@@ -138,14 +138,14 @@ import resource, sys, time
 from pathlib import Path
 from mkdesc.features import extract_features
 from mkdesc.images import find_images
-from mkdesc.retrieval import Index
+from mkdesc.retrieval import build_index
 from mkdesc.retrieval.updating import DEFAULT
 images, output = map(Path, sys.argv[2:])
 start = time.process_time()
 if sys.argv[1] == "describe":
     extract_features(find_images([images]), output, DEFAULT)
 else:
-    Index.update(images, output)
+    build_index(images, output)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(f"{time.process_time() - start:.1f} {peak:.0f}")
 """

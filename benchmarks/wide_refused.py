@@ -3,8 +3,8 @@
 Most of the time of a hopeless pair goes into describing its photographs in all views, so what was
 seen of a photograph is kept in a folder and used in its other pairs, too. Unrelated pairs are
 matched plainly first. Then, until the time is over and beginning with those that have the most
-matches, they are matched with shapes but without views from aside, and then with all views. A
-second run goes on where the first one stopped.
+matches, they are matched with shapes but without views from aside, and then with all views. Run
+it again to resume.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from wide_pairs import FACADES, unrelated
 
 import mkdesc
-import mkdesc.features.pair
+import mkdesc.features.image_pair
 import mkdesc.features.wide
 from mkdesc.matching.frame_matches import LocalFeatures
 
@@ -58,7 +58,9 @@ def remembering(folder: Path) -> Iterator[None]:
 
     with (
         mock.patch.object(
-            mkdesc.features.pair, "_features", remembered(mkdesc.features.pair._features)
+            mkdesc.features.image_pair,
+            "_features",
+            remembered(mkdesc.features.image_pair._features),
         ),
         mock.patch.object(
             mkdesc.features.wide,

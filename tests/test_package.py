@@ -105,7 +105,9 @@ def _returned(module):
                 yield f"{name}.{own}", str(inspect.signature(function).return_annotation)
 
 
-@pytest.mark.parametrize("name", ["", ".learn", ".models", ".matching.nearest", ".features.pair"])
+@pytest.mark.parametrize(
+    "name", ["", ".learn", ".models", ".matching.nearest", ".features.image_pair"]
+)
 def test_public_results_have_types(name):
     returned = dict(_returned(importlib.import_module(f"mkdesc{name}")))
     assert returned

@@ -9,7 +9,7 @@ import pytest
 
 import mkdesc
 from mkdesc.cli.app import make_app
-from mkdesc.retrieval.index import Index
+from mkdesc.retrieval import updating
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_names_with_spaces_are_refused_before_the_work(tmp_path, monkeypatch):
     photos = tmp_path / "photos"
     photos.mkdir()
     (photos / "my holiday.jpg").touch()
-    monkeypatch.setattr(Index, "update", None)  # whatever asks for it fails
+    monkeypatch.setattr(updating, "build_index", None)  # whatever asks for it fails
     with pytest.raises(ValueError, match=r"'my holiday\.jpg': expected a name without spaces"):
         make_app()(
             ["pairs", str(photos), "-o", str(tmp_path / "pairs.txt")], standalone_mode=False

@@ -33,8 +33,8 @@ from mkdesc.features.folder import Settings
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import learn_photos
 from mkdesc.learn.photos import Recipe
-from mkdesc.retrieval.index import Index
-from mkdesc.sfm.pipeline import Mapping, match_images
+from mkdesc.retrieval.updating import build_index
+from mkdesc.sfm.pipeline import SfmOptions, match_images
 
 Command = Callable[[Path, Workers], None]
 
@@ -92,10 +92,10 @@ def commands(data: Path) -> dict[str, Command]:
             parts.rmdir()
 
     def index(out: Path, workers: Workers) -> None:
-        Index.update(photos, out / "index", few, workers=workers)
+        build_index(photos, out / "index", few, workers=workers)
 
     def sfm(out: Path, workers: Workers) -> None:
-        match_images(photos, out / "sfm", Mapping(settings=few, seed=0), workers=workers)
+        match_images(photos, out / "sfm", SfmOptions(settings=few, seed=0), workers=workers)
         for name in ("colmap.log", "database.db"):  # a database has times in it
             (out / "sfm" / name).unlink(missing_ok=True)
 

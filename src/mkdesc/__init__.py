@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.learn import TrainedHead
     from mkdesc.matching import match_descriptors, verify_matches
     from mkdesc.models import bundled_models, describe, load_model, save_model
-    from mkdesc.retrieval import Index
+    from mkdesc.retrieval import Index, build_index
     from mkdesc.visual import patch_map
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "VonMises",
     "Whitening",
     "as_parametrization",
+    "build_index",
     "bundled_models",
     "describe",
     "load_features",
@@ -96,7 +97,7 @@ if not TYPE_CHECKING:
             "learn": "TrainedHead",
             "matching": "match_descriptors verify_matches",
             "models": "bundled_models describe load_model save_model",
-            "retrieval": "Index",
+            "retrieval": "Index build_index",
             "visual": "patch_map",
         },
         rooms=(

@@ -174,10 +174,14 @@ class MKD(Estimator):
         parametrization, threads = self._checked()
         patches = as_patches(X)
         size = int(self.patch_size)
-        side = parametrization.preparation.side  # to which all multiples of it are reduced
-        fits = patches.shape[-1] == size or (side is not None and patches.shape[-1] % side == 0)
+        reduced = (
+            parametrization.preparation.reduced_size
+        )  # to which all multiples of it are reduced
+        fits = patches.shape[-1] == size or (
+            reduced is not None and patches.shape[-1] % reduced == 0
+        )
         if not fits and not self.resize:
-            others = "" if side is None else f" or another multiple of {side} px"
+            others = "" if reduced is None else f" or another multiple of {reduced} px"
             raise ValueError(
                 f"patches: expected {size} x {size} px (patch_size){others}, got "
                 f"{patches.shape[-1]} x {patches.shape[-1]}; resize=True (--resize) resamples them"

@@ -76,7 +76,7 @@ class MKDescriptor(Descriptor):
         check_not_both(model=model, parametrization=parametrization)
         if parametrization is None:
             if head is not None or patch_size is not None:
-                raise ValueError("patch_size, head: expected a parametrization beside them")
+                raise ValueError("patch_size, head: need a parametrization")
             mkd = model if isinstance(model, MKD) else load_model(model or "extended")
             kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
             head = mkd.effective_head()
@@ -91,6 +91,6 @@ class MKDescriptor(Descriptor):
         Head(power 0.75, l2, 238 -> 64, l2)
         """
         if self.kappas is not None:
-            raise ValueError("learn_kappas: kernels that are being learned have no name yet")
+            raise ValueError("learn_kappas: kernels have no name while they are being learned")
         head = to_head(self.head) if len(self.head) else None
         return MKD(self.parametrization, self.patch_size, head=head)

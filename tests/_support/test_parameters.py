@@ -10,7 +10,7 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from mkdesc import MKD, Whitening
 from mkdesc.heads.head import L2, Affine, Head
-from mkdesc.learn.trained import TrainedHead
+from mkdesc.learn.trained_head import TrainedHead
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_names_are_as_scikit_learns(X):
 
 @pytest.mark.parametrize("estimator", [Whitening(), TrainedHead()])
 def test_names_need_something_learned(estimator):
-    with pytest.raises(ValueError, match="has not learned anything yet"):
+    with pytest.raises(ValueError, match="is not fitted"):
         estimator.get_feature_names_out()
 
 

@@ -26,10 +26,10 @@ def test_files_of_a_folder_that_is_read_stay_but_for_own_ones(tmp_path):
     photograph.write_bytes(b"pixels")
     own.write_bytes(b"x,y\n")
     os.link(photograph, tmp_path / "b.csv")
-    with pytest.raises(ValueError, match="is read by the same work"):
+    with pytest.raises(ValueError, match="is an input"):
         check_target(tmp_path / "b.csv", [photograph.parent], rb"\Ax,y\n", overwrite=True)
     check_target(own, [photograph.parent], rb"\Ax,y\n")
-    with pytest.raises(ValueError, match="is read by the same work"):
+    with pytest.raises(ValueError, match="is an input"):
         check_target(own, [own], rb"\Ax,y\n")
 
 
@@ -38,9 +38,9 @@ def test_folders_that_are_read_or_of_others_are_not_replaced(tmp_path):
     inner.mkdir(parents=True)
     (inner / "1.png").touch()
     for read in (tmp_path / "a", inner, inner / "1.png"):
-        with pytest.raises(ValueError, match="is read by the same work"):
+        with pytest.raises(ValueError, match="is an input"):
             check_replaced(tmp_path / "a", read, "own.json")
-    with pytest.raises(FileExistsError, match="has files of others"):
+    with pytest.raises(FileExistsError, match="files that mkdesc did not write"):
         check_replaced(tmp_path / "a", tmp_path / "c", "own.json")
     (tmp_path / "a" / "own.json").touch()
     check_replaced(tmp_path / "a", tmp_path / "c", "own.json")

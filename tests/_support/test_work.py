@@ -131,8 +131,8 @@ def test_an_innocent_piece_is_waited_for():
 
 def test_workers_that_are_gone_are_not_waited_for(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("mkdesc._support.cluster.PATIENCE", 0.1)
-    monkeypatch.setattr("mkdesc._support.cluster.LONELY", 0.1)
+    monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.1)
+    monkeypatch.setattr("mkdesc._support.cluster.NO_WORKER_TIMEOUT", 0.1)
     with connect("local:1") as cluster:
         cluster.client.cluster.scale(0)
         while cluster.client.nthreads():
@@ -143,7 +143,7 @@ def test_workers_that_are_gone_are_not_waited_for(monkeypatch):
 
 def test_workers_of_our_own_that_die_while_they_start_are_started_again(monkeypatch):
     dask = pytest.importorskip("dask")
-    monkeypatch.setattr("mkdesc._support.cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.5)
     soon = {"distributed.deploy.lost-worker-timeout": "1s"}
     with dask.config.set(soon), connect("local:1") as cluster:
         (nanny,) = cluster.client.cluster.workers.values()
@@ -176,7 +176,7 @@ def test_a_scheduler_that_ends_is_said_in_one_line():
 )
 def test_addresses_that_lead_nowhere(address, error, match, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("mkdesc._support.cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.5)
     with pytest.raises(error, match=match), connect(address):
         pass
 

@@ -19,7 +19,7 @@ from mkdesc._support.workfolder import (
 
 
 @pytest.fixture
-def place(tmp_path):
+def location(tmp_path):
     """A file, or a folder with one in it."""
     (tmp_path / "data/inner").mkdir(parents=True)
     (tmp_path / "data/inner/a.bin").write_bytes(b"one")
@@ -33,48 +33,48 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
 @pytest.mark.parametrize("inner", ["", "inner/a.bin"])
-def test_what_was_replaced_is_another_input(place, tmp_path, replace_file, how, inner):
-    known = fingerprint(place / inner)
+def test_what_was_replaced_is_another_input(location, tmp_path, replace_file, how, inner):
+    known = fingerprint(location / inner)
     (tmp_path / "other").write_bytes(b"two")
-    replace_file(place / "inner/a.bin", tmp_path / "other", how)
-    assert not is_untouched(known, place / inner)
-    assert same_input(known, place / inner) is None
+    replace_file(location / "inner/a.bin", tmp_path / "other", how)
+    assert not is_untouched(known, location / inner)
+    assert same_input(known, location / inner) is None
 
 
-def test_what_was_only_touched_copied_or_moved_is_the_same(place, tmp_path):
-    known = fingerprint(place)
-    os.utime(place / "inner/a.bin", (0, 0))
-    touched = same_input(known, place)
+def test_what_was_only_touched_copied_or_moved_is_the_same(location, tmp_path):
+    known = fingerprint(location)
+    os.utime(location / "inner/a.bin", (0, 0))
+    touched = same_input(known, location)
     assert touched not in (None, known)
-    copied = same_input(touched, shutil.copytree(place, tmp_path / "copy"))
+    copied = same_input(touched, shutil.copytree(location, tmp_path / "copy"))
     assert copied not in (None, touched)
-    assert same_input(copied, place.rename(tmp_path / "moved")) not in (None, copied)
+    assert same_input(copied, location.rename(tmp_path / "moved")) not in (None, copied)
 
 
-def test_content_is_read_only_where_there_is_doubt(place, monkeypatch):
-    known = fingerprint(place)
+def test_content_is_read_only_where_there_is_doubt(location, monkeypatch):
+    known = fingerprint(location)
     monkeypatch.setattr(workfolder, "_content", None)  # cannot be called
-    assert same_input(known, place) == known
-    (place / "inner/a.bin").write_bytes(b"three")  # of another size
-    assert same_input(known, place) is None
-    (place / "inner/a.bin").write_bytes(b"six")
+    assert same_input(known, location) == known
+    (location / "inner/a.bin").write_bytes(b"three")  # of another size
+    assert same_input(known, location) is None
+    (location / "inner/a.bin").write_bytes(b"six")
     with pytest.raises(TypeError):
-        same_input(known, place)
+        same_input(known, location)
 
 
 @pytest.mark.parametrize("change", ["name", "more", "less", "gone"])
-def test_every_file_of_a_folder_counts(place, change):
-    (place / "b.bin").touch()
-    known = fingerprint(place)
+def test_every_file_of_a_folder_counts(location, change):
+    (location / "b.bin").touch()
+    known = fingerprint(location)
     if change == "name":
-        (place / "b.bin").rename(place / "c.bin")
+        (location / "b.bin").rename(location / "c.bin")
     elif change == "more":
-        (place / "c.bin").touch()
+        (location / "c.bin").touch()
     elif change == "less":
-        (place / "b.bin").unlink()
+        (location / "b.bin").unlink()
     else:
-        shutil.rmtree(place)
-    assert same_input(known, place) is None
+        shutil.rmtree(location)
+    assert same_input(known, location) is None
 
 
 def test_large_files_are_digested_in_slices(tmp_path, monkeypatch):
@@ -89,8 +89,8 @@ def test_large_files_are_digested_in_slices(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("known", [None, "", "3", "3 ", "x y z", "3 4 5 6", 3, ["3"]])
-def test_fingerprints_that_are_none(place, known):
-    assert same_input(known, place) is None
+def test_fingerprints_that_are_none(location, known):
+    assert same_input(known, location) is None
 
 
 def test_stores_say_what_they_have_instead(tmp_path):
@@ -106,22 +106,22 @@ def test_stores_say_what_they_have_instead(tmp_path):
         memory.rm("/here", recursive=True)
 
 
-def test_work_goes_on_with_the_same_only(folder, place):
-    folder.open({"side": 3}, {"data": place})
+def test_work_goes_on_with_the_same_only(folder, location):
+    folder.open({"side": 3}, {"data": location})
     folder.write(5, ".bin", b"five")
-    folder.open({"side": 3}, {"data": place})
+    folder.open({"side": 3}, {"data": location})
     assert folder.done(".bin") == {5}
     with pytest.raises(ValueError, match=r"out: made with other settings \(side 3 instead of 4\)"):
-        folder.open({"side": 4}, {"data": place})
-    with pytest.raises(ValueError, match=r"out: its inputs have changed since \(data\)"):
-        folder.open({"side": 3}, {"data": place / "inner"})
-    with pytest.raises(ValueError, match=r"out: its inputs have changed since \(data\)"):
+        folder.open({"side": 4}, {"data": location})
+    with pytest.raises(ValueError, match=r"out: its inputs have changed \(data\)"):
+        folder.open({"side": 3}, {"data": location / "inner"})
+    with pytest.raises(ValueError, match=r"out: its inputs have changed \(data\)"):
         folder.open({"side": 3})
-    folder.open({"side": 3}, {"data": place, "more": place})
+    folder.open({"side": 3}, {"data": location, "more": location})
     folder.complete()
     assert folder.read()["complete"]
     folder.discard()
-    assert not Path(folder.place).exists()
+    assert not Path(folder.location).exists()
 
 
 def test_the_version_belongs_to_the_identity_of_work(folder, monkeypatch):
@@ -132,12 +132,12 @@ def test_the_version_belongs_to_the_identity_of_work(folder, monkeypatch):
         folder.open({})
 
 
-def test_what_was_completed_stays_so_when_inputs_are_touched(folder, place):
-    folder.open({}, {"data": place})
+def test_what_was_completed_stays_so_when_inputs_are_touched(folder, location):
+    folder.open({}, {"data": location})
     folder.write(0, ".bin", b"")
     folder.complete()
-    os.utime(place / "inner/a.bin", (0, 0))
-    now = folder.open({}, {"data": place})
+    os.utime(location / "inner/a.bin", (0, 0))
+    now = folder.open({}, {"data": location})
     assert folder.read() == {
         "complete": True,
         "settings": folder.read()["settings"],
@@ -162,7 +162,9 @@ def test_files_of_others_are_left_alone(folder, tmp_path):
     folder.open({})
     (tmp_path / "out/record.json").unlink()
     (tmp_path / "out/thesis.tex").touch()
-    with pytest.raises(ValueError, match="out: has files of others; choose another place"):
+    with pytest.raises(
+        ValueError, match="out: has files that mkdesc did not write; choose another output"
+    ):
         folder.open({})
     with pytest.raises(ValueError, match=r"thesis\.tex: expected a folder, got a file"):
         WorkFolder(str(tmp_path / "out/thesis.tex"), str(tmp_path / "record.json")).open({})
@@ -175,7 +177,7 @@ def test_damaged_records_are_named(folder, tmp_path, text):
     folder.open({})
     folder.write(0, ".bin", b"")
     (tmp_path / "out/record.json").write_text(text)
-    with pytest.raises(ValueError, match=r"record\.json: damaged, or not by mkdesc"):
+    with pytest.raises(ValueError, match=r"record\.json: damaged, or not written by mkdesc"):
         folder.open({})
 
 
@@ -189,11 +191,11 @@ def test_differences_are_named_in_one_line():
     with pytest.raises(ValueError, match=r"\(model was another file\)"):
         check_settings("x", {"model": {"sha256": "x"}}, {"model": {"sha256": "y"}})
     for found in (None, 3, "", "[]", "nonsense"):
-        with pytest.raises(ValueError, match="x: does not say how it was made"):
+        with pytest.raises(ValueError, match="x: has no record of how it was made"):
             check_settings("x", found, {})
 
 
-def test_readers_keep_files_that_nothing_happens_to(place, tmp_path, replace_file):
+def test_readers_keep_files_that_nothing_happens_to(location, tmp_path, replace_file):
     read = []
 
     @cached_reader(2)
@@ -201,7 +203,7 @@ def test_readers_keep_files_that_nothing_happens_to(place, tmp_path, replace_fil
         read.append(path)
         return path.read_bytes()
 
-    file = place / "inner/a.bin"
+    file = location / "inner/a.bin"
     assert [content(file), content(file), len(read)] == [b"one", b"one", 1]
     (tmp_path / "other").write_bytes(b"two")
     replace_file(file, tmp_path / "other", "same size and time")

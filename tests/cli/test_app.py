@@ -60,7 +60,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches, run):
         (["in.npy", "-o", "out.npy", "--raw", "x"], "error: parametrization 'x'"),
         (["in.npy", "-o", "out.npy"], "error: patches: expected 64 x 64 px"),
         (["in.npy", "-o", "out.npy", "--model", "gone"], "error: no model 'gone': neither"),
-        (["in.npy", "-o", "in.npy", "--resize"], "in.npy: is read by the same work"),
+        (["in.npy", "-o", "in.npy", "--resize"], "in.npy: is an input"),
         (["in.npy", "-o", "out.npy", "--threads", "x"], "error: Invalid value for '--threads'"),
         (["in.npy", "-o", "out.npy", "--bogus"], "error: No such option"),
         (
@@ -95,7 +95,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, run, start):
     _, errors = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "Traceback" not in errors
-    assert "interrupted; the same command goes on from here" in errors
+    assert "interrupted; run the same command again to resume" in errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy", "out.npy.parts"]
     before = {file: file.stat().st_mtime_ns for file in parts.glob("part-*")}
     assert 0 < len(before) < 5

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two photographs of one place, one of another, and one that is broken."""
+    """Two photographs of one scene, one of another, and one that is broken."""
     rng = np.random.default_rng(0)
     (tmp_path / "in").mkdir()
     for name in "ac":
@@ -48,14 +48,14 @@ def test_from_a_folder_to_what_it_shows(folder, run):
     assert (folder / "pairs.txt").read_text().splitlines()[0] == "a.png b.png"
     assert "pairs.txt: 2 of 3 pairs of 3 images" in done.stderr
 
-    done = run("groups", "index", "-o", "places", cwd=folder)
+    done = run("groups", "index", "-o", "scenes", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "  1    2 photographs: a.png, b.png",
-        "1 places; 1 photographs are of none of them",
-        "written: places",
+        "scenes: 1; photographs without a scene: 1",
+        "written: scenes",
     ]
-    links = {link.name: link.resolve() for link in (folder / "places/001").iterdir()}
+    links = {link.name: link.resolve() for link in (folder / "scenes/001").iterdir()}
     assert links == {name: (folder / "in" / name).resolve() for name in ("a.png", "b.png")}
 
 
@@ -66,7 +66,7 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
     before = {path: path.read_bytes() for path in (folder / "index").rglob("*") if path.is_file()}
     done = run("pairs", "in", "-o", "pairs.txt", "--index", "index", cwd=folder)
     assert done.returncode == 2
-    expected = "--index: index has 1 images that are not in in, such as c.png"
+    expected = "--index: index has 1 images that are not in in, for example c.png"
     assert expected in done.stderr.splitlines()[-1]
     assert not (folder / "pairs.txt").exists()
     files = (path for path in (folder / "index").rglob("*") if path.is_file())
@@ -76,7 +76,10 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["find", "in/a.png", "gone"], "error: gone: no index here (mkdesc index IMAGES -o gone)"),
+        (
+            ["find", "in/a.png", "gone"],
+            "error: gone: not an index (to make one: mkdesc index IMAGES -o gone)",
+        ),
         (["find", "in/a.png", "gone", "-o", "x.gif"], "error: --output: expected a name ending"),
         (["find", "in/a.png", "gone", "--box", "1,2"], "error: --box: expected four numbers"),
         (
@@ -87,7 +90,7 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
         (["pairs", "in", "-o", "p", "-k", "0"], "error: -k: expected an integer >= 1, got 0"),
         (["groups", "gone", "-o", "in"], "error: --output: expected a folder that does not exist"),
         (["pairs", "in", "-o", "no/p"], "error: no/p: the folder no does not exist"),
-        (["groups", "gone", "-o", "no/places"], "error: no/places: the folder no does not exist"),
+        (["groups", "gone", "-o", "no/scenes"], "error: no/scenes: the folder no does not exist"),
         (["pairs", "gone", "-o", "p"], "error: gone does not exist"),
         (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),
     ],

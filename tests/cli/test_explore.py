@@ -63,4 +63,4 @@ def test_listening_elsewhere_is_warned_of(start):
     assert "http://0.0.0.0:" in child.stdout.readline()
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
-    assert errors == "warning: --host 0.0.0.0: everyone who reaches this machine can use it\n"
+    assert errors == "warning: --host 0.0.0.0: anyone who can reach this machine can use it\n"

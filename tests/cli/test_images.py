@@ -88,7 +88,7 @@ def test_bad_input_is_one_line(folder, arguments, message, run):
     ("other", "message"),
     [
         ("flat.png", "no keypoints in flat.png (auto)\n"),
-        ("other.png", "(auto); --wide also tries views from the side\n"),
+        ("other.png", "(auto); try --wide, which also matches synthetic views\n"),
     ],
 )
 def test_pictures_of_other_things_are_exit_code_one(folder, other, message, run):
@@ -104,12 +104,12 @@ def test_pictures_of_other_things_are_exit_code_one(folder, other, message, run)
 
 def test_repeated_structure_is_exit_code_three(folder, monkeypatch):
     """The reason is in the message and in the files."""
-    said = two_views.Verdict("ambiguous", "repeated structure: ambiguous; seen twice")
+    said = two_views.Verdict("ambiguous", "ambiguous, repeated structure; seen twice")
     monkeypatch.setattr(two_views, "judge", lambda *_: said)
     names = [str(folder / name) for name in ("a.png", "b.png", "m.json")]
     done = CliRunner().invoke(make_app(), ["match", *names[:2], "-o", names[2]])
     assert done.exit_code == 3
-    assert "none verified: repeated structure: ambiguous; seen twice (auto)" in done.stderr
+    assert "none verified: ambiguous, repeated structure; seen twice (auto)" in done.stderr
     written = json.loads((folder / "m.json").read_text())
     assert (written["verified"], written["verdict"]) == (False, "ambiguous")
     assert written["reason"] == said.reason
@@ -162,7 +162,7 @@ def test_ctrl_c_loses_nothing(folder, run, start):
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert errors.strip().endswith("interrupted; the same command goes on from here")
+    assert errors.strip().endswith("interrupted; run the same command again to resume")
     described = set(folder.glob("f.h5.parts/*.npz"))
     assert 3 <= len(described) < 200
     assert not (folder / "f.h5").exists()
@@ -206,7 +206,9 @@ def test_a_folder_of_someone_else_is_left_alone(folder, out, run):
     (folder / f"{out}.parts" / "thesis.txt").write_text("ten years")
     done = run("features", "a.png", "-o", out, "--keypoints", "50", cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.strip().startswith(f"error: {out}.parts: has files of others")
+    assert done.stderr.strip().startswith(
+        f"error: {out}.parts: has files that mkdesc did not write"
+    )
     assert [file.name for file in (folder / f"{out}.parts").iterdir()] == ["thesis.txt"]
     assert not (folder / out).exists()
 

@@ -43,8 +43,8 @@ make_hpatches.make_sequence = make
     ("before", "code", "said"),
     [
         (IN_THE_MIDDLE_OF_AN_IMPORT, 130, "interrupted; nothing was written"),
-        (IN_THE_SECOND_SEQUENCE, 130, "interrupted; the same command goes on from here"),
-        (AT_THE_END_OF_A_FILE, 2, "error: a file ended where more was expected"),
+        (IN_THE_SECOND_SEQUENCE, 130, "interrupted; run the same command again to resume"),
+        (AT_THE_END_OF_A_FILE, 2, "error: a file ended early"),
         (A_LONG_MESSAGE, 2, f"error: {'x' * 997}..."),
     ],
 )
@@ -87,5 +87,5 @@ def test_workers_of_a_cluster_end_in_silence(tmp_path, before, start):
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, said = process.communicate()
     assert process.returncode == 130
-    assert said.strip().splitlines()[-1] == "interrupted; the same command goes on from here"
+    assert said.strip().splitlines()[-1] == "interrupted; run the same command again to resume"
     assert "Traceback" not in said

@@ -13,7 +13,7 @@ def shown_after(seconds_each, monkeypatch):
     now = 0.0
     console = Console(file=screen, force_terminal=True, width=120, get_time=lambda: now)
     monkeypatch.setattr(progress, "console", console)
-    with progress.told("images") as tell:
+    with progress.progress_bar("images") as tell:
         tell("describing", 8, 30)
         for done in range(9, 31):
             now += seconds_each

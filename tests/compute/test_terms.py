@@ -43,7 +43,10 @@ def assemble(sums, terms):
 
 
 SPECS = [
-    *((name, 48 if kernels.preparation.side == 24 else 64) for name, kernels in NAMED.items()),
+    *(
+        (name, 48 if kernels.preparation.reduced_size == 24 else 64)
+        for name, kernels in NAMED.items()
+    ),
     *((name, 17) for name in NAMED if "extended" not in name),
     ("polar+cartesian", 9),
     ("x(2,3)*y(3,2)*rho(1,1)*phi(4,1) + theta(3,2)*relative_theta(2,1)*x(1,1)", 21),

@@ -57,10 +57,12 @@ def test_damaged_caches_are_made_again(tmp_path, subsets_root, harm):
     sums = subset_statistics(cache, base, subset).mean
     for file in tmp_path.rglob("door.*"):
         file.write_bytes(harm(file.read_bytes()))
-    with pytest.warns(UserWarning, match=r"door\.npy: damaged .*; it is made again"):
+    with pytest.warns(UserWarning, match=r"door\.npy: damaged .*; it will be made again"):
         again = subset_rows(cache, base, subset)
     np.testing.assert_array_equal(again, rows)
-    with pytest.warns(UserWarning, match=r"door\..*statistics.*: not a safe.*; it is made again"):
+    with pytest.warns(
+        UserWarning, match=r"door\..*statistics.*: not a safe.*; it will be made again"
+    ):
         learned = subset_statistics(cache, base, subset)
     np.testing.assert_array_equal(learned.mean, sums)
     assert len(list(tmp_path.rglob("door.*"))) == 2

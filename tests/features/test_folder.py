@@ -153,7 +153,7 @@ def test_files_of_someone_else_are_not_replaced(folder):
     (folder / "out").mkdir()
     np.savez(folder / "out" / "a.png.npz", something=np.ones(3))
     before = (folder / "out" / "a.png.npz").read_bytes()
-    with pytest.raises(ValueError, match=r"out: has files of others"):
+    with pytest.raises(ValueError, match=r"out: has files that mkdesc did not write"):
         extract_features(find_images([folder / "in"]), folder / "out", settings=SETTINGS)
     assert (folder / "out" / "a.png.npz").read_bytes() == before
     assert not (folder / "out" / "features.json").exists()

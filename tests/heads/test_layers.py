@@ -91,5 +91,5 @@ def test_other_heads_are_refused(stages):
 
 
 def test_a_projection_to_nothing_is_refused():
-    with pytest.raises(ValueError, match="tells some descriptors apart"):
+    with pytest.raises(ValueError, match="maps all descriptors to the same one"):
         layers_of(Head((Affine(np.zeros((4, 2))), L2())), np.eye(4))

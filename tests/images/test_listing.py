@@ -16,9 +16,7 @@ def test_images_are_found_by_unique_names(tmp_path):
     touch(tmp_path, "b/x.jpg", "a.PNG", "c/x.jpg", "c/notes.txt")
     assert list(find_images([tmp_path])) == ["a.PNG", "b/x.jpg", "c/x.jpg"]
     assert list(find_images([tmp_path / "a.PNG", tmp_path / "b"])) == ["a.PNG", "x.jpg"]
-    with pytest.raises(
-        ValueError, match=r"b/x\.jpg and .*c/x\.jpg: two images of the name x\.jpg"
-    ):
+    with pytest.raises(ValueError, match=r"b/x\.jpg and .*c/x\.jpg: two images named x\.jpg"):
         find_images([tmp_path / "b", tmp_path / "c" / "x.jpg"])
     (tmp_path / "none").mkdir()
     with pytest.raises(ValueError, match=r"none: no images \(\.jpg"):

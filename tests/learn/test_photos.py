@@ -109,7 +109,7 @@ def test_stopping_early_is_harmless(folder):
 def test_large_photos_are_reduced(tmp_path):
     write_photo(tmp_path / "large.png", 0, (400, 1000))
     block, whole = (
-        next(photo_blocks(tmp_path, replace(SMALL, max_side=side))) for side in (250, None)
+        next(photo_blocks(tmp_path, replace(SMALL, max_size=side))) for side in (250, None)
     )
     assert (block.patches[0] != whole.patches[0]).any()
 
@@ -120,7 +120,7 @@ def test_large_photos_are_reduced(tmp_path):
         ("views", ["plain"]),
         ("views", ["plain", "brutal"]),
         ("keypoints_per_photo", 0),
-        ("max_side", 5),
+        ("max_size", 5),
     ],
 )
 def test_bad_recipes_are_refused(name, value):

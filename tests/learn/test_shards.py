@@ -24,8 +24,8 @@ from mkdesc.learn import (
     learn_phototourism,
     sources,
 )
+from mkdesc.learn.file_shards import RowShard, pairs_among, whole_points
 from mkdesc.learn.photos import Recipe
-from mkdesc.learn.rows import RowShard, pairs_among, whole_points
 from mkdesc.learn.shards import Part, held_out
 
 
@@ -150,7 +150,7 @@ def test_damaged_notes_of_parts_are_named(part, skipped):
 def test_parts_of_something_that_is_no_text(mkd, processes, tmp_path):
     (tmp_path / "mkdesc.json").write_bytes(b"\xff\xfe")
     (tmp_path / "part-000000.safetensors").touch()
-    with pytest.raises(ValueError, match=r"mkdesc\.json: damaged, or not by mkdesc"):
+    with pytest.raises(ValueError, match=r"mkdesc\.json: damaged, or not written by mkdesc"):
         learn_model(cut(2), mkd, workers=processes, parts=tmp_path)
 
 
@@ -277,7 +277,7 @@ def test_parts_of_data_that_were_replaced_are_not_used(
     data[len(data) // 2] ^= 255
     (tmp_path / "other").write_bytes(data)
     replace_file(file, tmp_path / "other", how)
-    with pytest.raises(ValueError, match=r"parts: its inputs have changed since \(.*\)"):
+    with pytest.raises(ValueError, match=r"parts: its inputs have changed \(.*\)"):
         learn(workers=processes, parts=tmp_path / "parts")
 
 

@@ -184,7 +184,7 @@ def test_colmap_that_is_not(tmp_path):
 def test_colmap_without_its_photographs(shared, tmp_path):
     pytest.importorskip("pycolmap")
     with (
-        pytest.warns(UserWarning, match="is not there; left out"),
+        pytest.warns(UserWarning, match="does not exist; left out"),
         pytest.raises(ValueError, match="no keypoint is near any observation"),
     ):
         learn_colmap(shared / "data/multiview/lund-door/sparse", tmp_path)

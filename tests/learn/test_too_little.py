@@ -6,8 +6,8 @@ import pytest
 from mkdesc.cli.app import make_app
 from mkdesc.descriptor import MKD
 from mkdesc.heads.head import L2, Affine, Head
+from mkdesc.learn.file_shards import TrainingBlock
 from mkdesc.learn.learner import learn_model
-from mkdesc.learn.rows import TrainingBlock
 from mkdesc.models import load_model, save_model
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from mkdesc import MKD, load_model
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn import TrainingBlock, learn_model, learn_photos, trained
+from mkdesc.learn import TrainingBlock, learn_model, learn_photos, trained_head
 from mkdesc.learn.photos import FreshPhotos, Recipe, list_photos, photo_blocks
-from mkdesc.learn.trained import TrainedHead, split_points
+from mkdesc.learn.trained_head import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.ranking import fpr95
 
@@ -143,7 +143,7 @@ def test_interrupted_it_is_the_best_until_then(rng):
 def test_training_that_makes_it_worse_changes_nothing(rng, monkeypatch):
     """Steps that are far too large: what it began with was the best, however many there are."""
     X, y = noisy(rng)
-    monkeypatch.setitem(trained.KINDS, "mlp", 30.0)
+    monkeypatch.setitem(trained_head.KINDS, "mlp", 30.0)
     few, many = (tiny(steps=steps).fit(X, y) for steps in (20, 40))
     for head in (few, many):
         assert head.trained_.loss == head.trained_.first_loss

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.features.pair import better
+from mkdesc.features.image_pair import better
 from mkdesc.features.wide import _suspected
 from mkdesc.matching import two_views
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
@@ -96,7 +96,7 @@ def test_what_chance_explains_is_not_believed(rng):
         exact = Verified(sideways, np.arange(300) < agree, "fundamental")
         found = verdict(matches, options, exact)
         assert found.name == expected
-        assert ("no more than by chance" in found.reason) == (expected == UNVERIFIED)
+        assert ("no more than chance explains" in found.reason) == (expected == UNVERIFIED)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.1, VERIFIED), (0.6, UNVERIFIED)])

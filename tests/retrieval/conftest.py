@@ -1,4 +1,4 @@
-"""Small photographs of noise: three places, three views of each."""
+"""Small photographs of noise: three scenes, three views of each."""
 
 import shutil
 
@@ -27,24 +27,24 @@ def view():
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory):
-    """The folder of ``photos`` of three places and their ``index``, for tests to copy."""
+    """The folder of ``photos`` of three scenes and their ``index``, for tests to copy."""
     root = tmp_path_factory.mktemp("indexed")
-    for place in range(3):
-        (root / "photos" / str(place)).mkdir(parents=True)
+    for scene in range(3):
+        (root / "photos" / str(scene)).mkdir(parents=True)
         for number, (angle, zoom) in enumerate([(0, 1), (25, 1.1), (-40, 0.9)]):
-            file = root / "photos" / f"{place}/{number}.png"
-            cv2.imwrite(str(file), make_view(place, angle, zoom))
-    mkdesc.Index.update(root / "photos", root / "index", FEW)
+            file = root / "photos" / f"{scene}/{number}.png"
+            cv2.imwrite(str(file), make_view(scene, angle, zoom))
+    mkdesc.build_index(root / "photos", root / "index", FEW)
     return root
 
 
 @pytest.fixture
-def places(indexed, tmp_path):
+def scenes(indexed, tmp_path):
     return shutil.copytree(indexed / "photos", tmp_path / "photos")
 
 
 @pytest.fixture
-def index(indexed, places, tmp_path):
+def index(indexed, scenes, tmp_path):
     shutil.copytree(indexed / "index", tmp_path / "index")
-    mkdesc.Index.update(places, tmp_path / "index")  # it was made of photographs elsewhere
+    mkdesc.build_index(scenes, tmp_path / "index")  # it was made of photographs elsewhere
     return mkdesc.Index(tmp_path / "index")

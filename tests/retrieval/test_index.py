@@ -20,27 +20,27 @@ FEW = Settings(max_keypoints=300, output="uint8")
 
 
 def groups(index, k=3):
-    """What is found for each image: the places of the first ``k``."""
+    """What is found for each image: the scenes of the first ``k``."""
     return {
         name: [one.name[0] for one in index.find_features(index.features(name), k)]
         for name in index.names
     }
 
 
-def test_views_of_a_place_are_found(index, places):
+def test_views_of_a_scene_are_found(index, scenes):
     assert len(index) == 9
     assert groups(index) == {name: [name[0]] * 3 for name in index.names}
-    found = index.find(places / "1/2.png", k=4)
+    found = index.find(scenes / "1/2.png", k=4)
     assert found[0].name == "1/2.png"
     assert found[0].similarity == pytest.approx(1)
     assert [one.inliers for one in found] == [0] * 4
     assert [one.similarity for one in found] == sorted((o.similarity for o in found), reverse=True)
     with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
-        index.find(places / "1/2.png", k=0)
+        index.find(scenes / "1/2.png", k=0)
 
 
-def test_what_agrees_comes_first(index, places):
-    query = cv2.imread(str(places / "2/1.png"))
+def test_what_agrees_comes_first(index, scenes):
+    query = cv2.imread(str(scenes / "2/1.png"))
     found = index.find(query, k=9, verify=9)
     assert [one.name[0] for one in found[:3]] == ["2"] * 3
     assert all(one.inliers > 50 for one in found[:3])
@@ -59,32 +59,32 @@ def test_what_agrees_comes_first(index, places):
 def test_a_part_of_the_query(index, view, tmp_path):
     both = np.hstack([view(0)[:, :120], view(2)[:, 120:]])
     cv2.imwrite(str(tmp_path / "both.png"), both)
-    for box, place in [((0, 0, 120, 200), "0"), ((120, 0, 240, 200), "2")]:
+    for box, scene in [((0, 0, 120, 200), "0"), ((120, 0, 240, 200), "2")]:
         found = index.find(tmp_path / "both.png", 3, box=box)
-        assert {one.name[0] for one in found} == {place}
+        assert {one.name[0] for one in found} == {scene}
     with pytest.raises(ValueError, match=r"box: expected left < right <= 240 .* got 0, 0, 999, 1"):
         index.find(tmp_path / "both.png", box=(0, 0, 999, 1))
 
 
-def test_updates_leave_what_a_new_index_has(places, view, tmp_path, monkeypatch):
-    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 4)
-    monkeypatch.setattr("mkdesc.retrieval.updating.SHARD", 4)
+def test_updates_leave_what_a_new_index_has(scenes, view, tmp_path, monkeypatch):
+    monkeypatch.setattr("mkdesc.retrieval.segments.SEGMENT", 4)
+    monkeypatch.setattr("mkdesc.retrieval.updating.SEGMENT", 4)
     target = tmp_path / "index"
-    mkdesc.Index.update(places, target, FEW)
-    assert mkdesc.Index.update(places, target) == ([], [], [], sorted(_names(places)), {})
-    (places / "0/1.png").unlink()
-    shutil.copy(places / "2/0.png", places / "1/0.png")
-    cv2.imwrite(str(places / "2/9.png"), view(2, 10))
-    (places / "broken.png").write_bytes(b"nothing")
-    news = mkdesc.Index.update(places, target)
+    mkdesc.build_index(scenes, target, FEW)
+    assert mkdesc.build_index(scenes, target) == ([], [], [], sorted(_names(scenes)), {})
+    (scenes / "0/1.png").unlink()
+    shutil.copy(scenes / "2/0.png", scenes / "1/0.png")
+    cv2.imwrite(str(scenes / "2/9.png"), view(2, 10))
+    (scenes / "broken.png").write_bytes(b"nothing")
+    news = mkdesc.build_index(scenes, target)
     assert (news.added, news.changed, news.gone) == (["2/9.png"], ["1/0.png"], ["0/1.png"])
     assert list(news.bad) == ["broken.png"]
     index = mkdesc.Index(target)
-    assert sorted(index.names) == sorted(_names(places) - {"broken.png"})
-    assert {one.name for one in index.find(places / "2/0.png", 2)} == {"1/0.png", "2/0.png"}
+    assert sorted(index.names) == sorted(_names(scenes) - {"broken.png"})
+    assert {one.name for one in index.find(scenes / "2/0.png", 2)} == {"1/0.png", "2/0.png"}
     # Signatures are those of the features that are there, by the words that are there.
-    for shard in index.signatures.shards:
-        for name, _, stored in shard.entries():
+    for segment in index.signatures.segments:
+        for name, _, stored in segment.entries():
             made = make_signature(index.features(name).descriptors, index.signatures.words)
             np.testing.assert_array_equal(stored.codes, made.codes)
     listed = json.loads((target / "index.json").read_text())
@@ -92,7 +92,7 @@ def test_updates_leave_what_a_new_index_has(places, view, tmp_path, monkeypatch)
         "index.json",
         "features",
         listed["words"],
-        *listed["shards"],
+        *listed["segments"],
     }
 
 
@@ -101,42 +101,42 @@ def _names(folder):
 
 
 @pytest.mark.parametrize("step", ["describing", "indexing"])
-def test_interrupted_work_goes_on(places, tmp_path, monkeypatch, step):
-    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 2)
+def test_interrupted_work_goes_on(scenes, tmp_path, monkeypatch, step):
+    monkeypatch.setattr("mkdesc.retrieval.segments.SEGMENT", 2)
 
     def stop(what, done, total):
         if (what, done) == (step, 5):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
+        mkdesc.build_index(scenes, tmp_path / "index", FEW, stop)
     described = {file: file.stat().st_mtime_ns for file in tmp_path.glob("index/features/*/*")}
     assert len(described) >= 5
     if step == "indexing":  # what is there is whole
         assert len(mkdesc.Index(tmp_path / "index")) == 4
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
+    mkdesc.build_index(scenes, tmp_path / "index", FEW)
     assert {file: file.stat().st_mtime_ns for file in described} == described
     index = mkdesc.Index(tmp_path / "index")
-    assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(places))}
+    assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(scenes))}
 
 
-def test_two_at_once_are_refused(places, tmp_path):
+def test_two_at_once_are_refused(scenes, tmp_path):
     def again(what, done, total):
-        mkdesc.Index.update(places, tmp_path / "index", FEW)
+        mkdesc.build_index(scenes, tmp_path / "index", FEW)
 
     with pytest.raises(ValueError, match="index: another process is writing here"):
-        mkdesc.Index.update(places, tmp_path / "index", FEW, again)
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
+        mkdesc.build_index(scenes, tmp_path / "index", FEW, again)
+    mkdesc.build_index(scenes, tmp_path / "index", FEW)
     assert len(mkdesc.Index(tmp_path / "index")) == 9
 
 
-def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
+def test_an_index_that_was_killed_before_it_was_one(scenes, tmp_path):
     index = tmp_path / "index"
-    (index / ".shard-000001.01234567.partial").mkdir(parents=True)
+    (index / ".segment-000001.01234567.partial").mkdir(parents=True)
     for name in ("words-000000.npy", ".index.json.01234567.partial"):
         (index / name).write_text("half")
-    mkdesc.Index.update(places, index, FEW)
-    mkdesc.Index.update(places, tmp_path / "other", FEW)
+    mkdesc.build_index(scenes, index, FEW)
+    mkdesc.build_index(scenes, tmp_path / "other", FEW)
     listed = [
         {path.relative_to(folder) for path in folder.rglob("*")}
         for folder in (index, tmp_path / "other")
@@ -146,8 +146,8 @@ def test_an_index_that_was_killed_before_it_was_one(places, tmp_path):
 
 @pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
 @pytest.mark.parametrize("when", ["while work is interrupted", "afterwards"])
-def test_photographs_that_were_replaced(places, tmp_path, replace_file, when, how):
-    for file in places.rglob("*.png"):  # all of one size
+def test_photographs_that_were_replaced(scenes, tmp_path, replace_file, when, how):
+    for file in scenes.rglob("*.png"):  # all of one size
         cv2.imwrite(str(file.with_suffix(".bmp")), cv2.imread(str(file), 0))
         file.unlink()
 
@@ -156,69 +156,69 @@ def test_photographs_that_were_replaced(places, tmp_path, replace_file, when, ho
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt):
-        mkdesc.Index.update(places, tmp_path / "index", FEW, stop)
-    replace_file(places / "0/0.bmp", places / "2/0.bmp", how)
-    found = mkdesc.Index.update(places, tmp_path / "index", FEW)
+        mkdesc.build_index(scenes, tmp_path / "index", FEW, stop)
+    replace_file(scenes / "0/0.bmp", scenes / "2/0.bmp", how)
+    found = mkdesc.build_index(scenes, tmp_path / "index", FEW)
     assert found.changed == ([] if when.startswith("while") else ["0/0.bmp"])
     index = mkdesc.Index(tmp_path / "index")
-    assert {one.name for one in index.find(places / "2/0.bmp", 2)} == {"0/0.bmp", "2/0.bmp"}
+    assert {one.name for one in index.find(scenes / "2/0.bmp", 2)} == {"0/0.bmp", "2/0.bmp"}
     here, there = (index.features(name).descriptors for name in ("0/0.bmp", "2/0.bmp"))
     np.testing.assert_array_equal(here, there)
 
 
-def test_photographs_that_were_touched_are_kept_and_read_once(places, tmp_path, monkeypatch):
-    mkdesc.Index.update(places, tmp_path / "index", FEW)
-    for file in places.rglob("*.png"):
+def test_photographs_that_were_touched_are_kept_and_read_once(scenes, tmp_path, monkeypatch):
+    mkdesc.build_index(scenes, tmp_path / "index", FEW)
+    for file in scenes.rglob("*.png"):
         os.utime(file, ns=(0, 0))
     monkeypatch.setattr("mkdesc.features.folder.read_gray", None)  # nothing is described
-    assert mkdesc.Index.update(places, tmp_path / "index").kept == sorted(_names(places))
+    assert mkdesc.build_index(scenes, tmp_path / "index").kept == sorted(_names(scenes))
     monkeypatch.setattr("mkdesc._support.workfolder._content", None)
-    assert mkdesc.Index.update(places, tmp_path / "index").kept == sorted(_names(places))
+    assert mkdesc.build_index(scenes, tmp_path / "index").kept == sorted(_names(scenes))
     assert len(mkdesc.Index(tmp_path / "index")) == 9
 
 
-def test_an_index_of_another_version_is_searched_but_not_added_to(places, index, monkeypatch):
+def test_an_index_of_another_version_is_searched_but_not_added_to(scenes, index, monkeypatch):
     for module in ("features.folder", "_support.workfolder"):
         monkeypatch.setattr(f"mkdesc.{module}.__version__", "9.9.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 9\.9\.9\)"):
-        mkdesc.Index.update(places, index.path)
-    assert mkdesc.Index(index.path).find(places / "1/2.png", k=1)[0].name == "1/2.png"
+        mkdesc.build_index(scenes, index.path)
+    assert mkdesc.Index(index.path).find(scenes / "1/2.png", k=1)[0].name == "1/2.png"
 
 
-def test_full_shards_are_not_written_again(places, view, tmp_path, monkeypatch):
-    for module in ("shards", "updating"):
-        monkeypatch.setattr(f"mkdesc.retrieval.{module}.SHARD", 4)
+def test_full_segments_are_not_written_again(scenes, view, tmp_path, monkeypatch):
+    for module in ("segments", "updating"):
+        monkeypatch.setattr(f"mkdesc.retrieval.{module}.SEGMENT", 4)
     target = tmp_path / "index"
-    mkdesc.Index.update(places, target, FEW)
-    before = json.loads((target / "index.json").read_text())["shards"]
+    mkdesc.build_index(scenes, target, FEW)
+    before = json.loads((target / "index.json").read_text())["segments"]
     assert len(before) == 3  # of 4, 4 and 1 images
-    cv2.imwrite(str(places / "2/9.png"), view(2, 10))
-    mkdesc.Index.update(places, target)
-    after = json.loads((target / "index.json").read_text())["shards"]
+    cv2.imwrite(str(scenes / "2/9.png"), view(2, 10))
+    mkdesc.build_index(scenes, target)
+    after = json.loads((target / "index.json").read_text())["segments"]
     assert after[:2] == before[:2]
     assert len(after) == 3
     assert before[2] not in after
 
 
-def test_words_are_learned_again_when_there_are_many_more(places, tmp_path):
+def test_words_are_learned_again_when_there_are_many_more(scenes, tmp_path):
     (tmp_path / "few").mkdir()
-    shutil.copy(places / "0/0.png", tmp_path / "few/a.png")
-    mkdesc.Index.update(tmp_path / "few", tmp_path / "index", FEW)
+    shutil.copy(scenes / "0/0.png", tmp_path / "few/a.png")
+    mkdesc.build_index(tmp_path / "few", tmp_path / "index", FEW)
     few = len(mkdesc.Index(tmp_path / "index").signatures.words)
-    mkdesc.Index.update([tmp_path / "few", places], tmp_path / "index")
+    mkdesc.build_index([tmp_path / "few", scenes], tmp_path / "index")
     index = mkdesc.Index(tmp_path / "index")
     assert len(index.signatures.words) > 5 * few
     assert len(index) == 10
     assert len(list((tmp_path / "index").glob("words-*"))) == 1
 
 
-def test_what_is_no_index_is_refused(places, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no index here \(mkdesc index"):
+def test_what_is_no_index_is_refused(scenes, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"not an index \(to make one: mkdesc index"):
         mkdesc.Index(tmp_path)
     (tmp_path / "index").mkdir()
     (tmp_path / "index/thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="index: expected an index, or a new or empty folder"):
-        mkdesc.Index.update(places, tmp_path / "index")
+        mkdesc.build_index(scenes, tmp_path / "index")
     (tmp_path / "index/index.json").write_text("{}")
     with pytest.raises(ValueError, match=r"index\.json: damaged, or not an index"):
         mkdesc.Index(tmp_path / "index")
@@ -266,14 +266,16 @@ def _unclosed(file):
         ("starts.npy", _all_the_same),
     ],
 )
-def test_damage_is_named_and_mended(index, places, name, harm):
-    (shard,) = index.signatures.shards
+def test_damage_is_named_and_mended(index, scenes, name, harm):
+    (segment,) = index.signatures.segments
     before = groups(index)
     described = {file: file.stat().st_mtime_ns for file in index.path.glob("features/*/*")}
-    harm(shard.folder / name)
-    with pytest.raises(ValueError, match=r"shard-\d+/\w+\.\w+: missing or damaged; mkdesc index"):
+    harm(segment.folder / name)
+    with pytest.raises(
+        ValueError, match=r"segment-\d+/\w+\.\w+: missing or damaged; run mkdesc index"
+    ):
         mkdesc.Index(index.path)
-    mkdesc.Index.update(places, index.path)
+    mkdesc.build_index(scenes, index.path)
     assert groups(mkdesc.Index(index.path)) == before
     assert {file: file.stat().st_mtime_ns for file in described} == described
 
@@ -283,16 +285,16 @@ def _not_numbers(file):
 
 
 @pytest.mark.parametrize("harm", [_cut, _unclosed, _not_numbers])
-def test_lost_words_and_features_are_made_again(index, places, harm):
+def test_lost_words_and_features_are_made_again(index, scenes, harm):
     before = groups(index)
     (words,) = index.path.glob("words-*")
     harm(words)
-    with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; mkdesc index"):
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: missing or damaged; run mkdesc index"):
         mkdesc.Index(index.path)
-    mkdesc.Index.update(places, index.path)
+    mkdesc.build_index(scenes, index.path)
     assert groups(mkdesc.Index(index.path)) == before
     (index.path / "features/1/2.png.npz").unlink()
-    assert mkdesc.Index.update(places, index.path).changed == ["1/2.png"]
+    assert mkdesc.build_index(scenes, index.path).changed == ["1/2.png"]
     assert groups(mkdesc.Index(index.path)) == before
 
 
@@ -302,9 +304,9 @@ def test_lost_words_and_features_are_made_again(index, places, harm):
         ("settings", {"bogus": 1}),
         ("words", 5),
         ("words", "../words-0.npy"),
-        ("shards", "shard-000001"),
-        ("shards", ["../elsewhere"]),
-        ("shards", ["shard-/../../elsewhere"]),
+        ("segments", "segment-000001"),
+        ("segments", ["../elsewhere"]),
+        ("segments", ["segment-/../../elsewhere"]),
     ],
 )
 def test_a_manifest_of_something_else_is_refused(index, key, value):
@@ -337,35 +339,35 @@ def test_settings_of_a_manifest_are_named(index, key, value, message):
     assert len(str(caught.value)) < 800
 
 
-def test_shards_with_headers_of_python_2(index):
+def test_segments_with_headers_of_python_2(index):
     """Numpy warns of them, which is an error here."""
-    (shard,) = index.signatures.shards
-    file, codes = shard.folder / "codes.npy", np.array(shard.codes)
+    (segment,) = index.signatures.segments
+    file, codes = segment.folder / "codes.npy", np.array(segment.codes)
     shape = str(codes.shape).encode()
     longer = file.read_bytes().replace(shape, shape.replace(b",", b"L,"))
     file.write_bytes(longer.replace(b" \n", b"\n", 1))
-    np.testing.assert_array_equal(mkdesc.Index(index.path).signatures.shards[0].codes, codes)
+    np.testing.assert_array_equal(mkdesc.Index(index.path).signatures.segments[0].codes, codes)
 
 
-def test_what_cannot_be_looked_up(index, places):
+def test_what_cannot_be_looked_up(index, scenes):
     for verify in (0, 5):
         for k in (0, -1, 1.5, True):
             with pytest.raises(ValueError, match=f"k: expected an integer >= 1, got {k!r}"):
-                index.find(places / "1/2.png", k, verify)
+                index.find(scenes / "1/2.png", k, verify)
     blank = np.full((60, 80), 90, np.uint8)
     with pytest.raises(ValueError, match=r"query: expected an image with keypoints, got none$"):
         index.find(blank)
     with pytest.raises(ValueError, match=r"query: .* got none in this part"):
-        index.find(places / "1/2.png", box=(3, 3, 5, 5))
+        index.find(scenes / "1/2.png", box=(3, 3, 5, 5))
     with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
         find_groups(index, 0)
-    assert len(index.find(places / "1/2.png", 1000)) == 9
+    assert len(index.find(scenes / "1/2.png", 1000)) == 9
 
 
-def test_settings_are_not_mixed(index, places):
+def test_settings_are_not_mixed(index, scenes):
     other = Settings(max_keypoints=200, output="uint8")
     with pytest.raises(ValueError, match=r"other settings .max_keypoints 300 instead of 200"):
-        mkdesc.Index.update(places, index.path, other)
+        mkdesc.build_index(scenes, index.path, other)
     assert index.settings == FEW
 
 
@@ -373,15 +375,15 @@ def test_no_usable_image(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.png").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"none of 1 images is usable; .*a\.png"):
-        mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+        mkdesc.build_index(tmp_path / "in", tmp_path / "index")
     cv2.imwrite(str(tmp_path / "in/a.png"), np.full((50, 50), 7, np.uint8))
     with pytest.raises(ValueError, match="no keypoints in any of 1 images"):
-        mkdesc.Index.update(tmp_path / "in", tmp_path / "index")
+        mkdesc.build_index(tmp_path / "in", tmp_path / "index")
 
 
-def test_places_are_told_apart(index):
+def test_scenes_are_told_apart(index):
     found = find_groups(index)
-    assert found == [[f"{place}/{number}.png" for number in range(3)] for place in range(3)]
+    assert found == [[f"{scene}/{number}.png" for number in range(3)] for scene in range(3)]
 
 
 def _agreement(count):
@@ -414,14 +416,14 @@ def test_thirty_matches_make_a_place(index, monkeypatch):
     assert len(verified_pairs(index)) == len(verified_pairs(index, least=30))
 
 
-def test_shards_of_other_words_are_refused_and_made_again(index, places):
+def test_segments_of_other_words_are_refused_and_made_again(index, scenes):
     """As when one file of an index comes from a backup."""
     before = groups(index)
     (words,) = index.path.glob("words-*")
     np.save(words, np.load(words)[:-1])
-    with pytest.raises(ValueError, match=r"words-\d+\.npy: of other words than the shards are"):
+    with pytest.raises(ValueError, match=r"words-\d+\.npy: does not match the segments"):
         mkdesc.Index(index.path)
-    mkdesc.Index.update(places, index.path)
+    mkdesc.build_index(scenes, index.path)
     again = mkdesc.Index(index.path)
     assert len(again.signatures.words) == len(index.signatures.words) - 1
     assert groups(again) == before

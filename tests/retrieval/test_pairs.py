@@ -17,7 +17,7 @@ from mkdesc.retrieval.pairs import (
     write_pairs,
 )
 from mkdesc.retrieval.search import Signatures
-from mkdesc.retrieval.shards import write_shards
+from mkdesc.retrieval.segments import write_segments
 from mkdesc.retrieval.signature import make_signature
 from mkdesc.retrieval.similar import groups_of, retrieved_pairs, similar_pairs
 
@@ -61,20 +61,20 @@ def test_frames_follow_each_other():
         sequential_pairs(names, 0)
 
 
-def test_views_of_a_place_are_paired_and_places_connected(places, tmp_path):
-    mkdesc.Index.update(places, tmp_path / "index", Settings(max_keypoints=300, output="uint8"))
+def test_views_of_a_scene_are_paired_and_scenes_connected(scenes, tmp_path):
+    mkdesc.build_index(scenes, tmp_path / "index", Settings(max_keypoints=300, output="uint8"))
     signatures = mkdesc.Index(tmp_path / "index").signatures
     names = signatures.names
     within = {pair for pair in combinations(sorted(names), 2) if pair[0][0] == pair[1][0]}
     pairs = similar_pairs(signatures, k=2)
     assert within <= {*pairs}
-    assert len(pairs) == 9 + 2  # as many as asked for, and three places are connected by two
+    assert len(pairs) == 9 + 2  # as many as asked for, and three scenes are connected by two
     assert groups_of(names, pairs) == [sorted(names)]
     assert retrieved_pairs(tmp_path / "index/features", sorted(names), k=2) == pairs
     assert len(similar_pairs(signatures)) == 9 * 8 // 2
 
 
-def test_places_of_many_views_get_more_pairs(tmp_path, rng):
+def test_scenes_of_many_views_get_more_pairs(tmp_path, rng):
     """Six views of one thing, and six of nothing: each has its nearest, the rest go to the six."""
     words = rng.normal(size=(16, 64)).astype(np.float32)
     thing = rng.normal(size=(60, 64))
@@ -82,8 +82,8 @@ def test_places_of_many_views_get_more_pairs(tmp_path, rng):
     others = [rng.normal(size=(60, 64)) for _ in range(6)]
     made = {f"{i:02d}": make_signature(x, words) for i, x in enumerate([*views, *others])}
     entries = [(name, "", signature) for name, signature in made.items()]
-    shards = list(write_shards(tmp_path, 0, entries, len(words)))
-    pairs = similar_pairs(Signatures(words, shards), k=6)
+    segments = list(write_segments(tmp_path, 0, entries, len(words)))
+    pairs = similar_pairs(Signatures(words, segments), k=6)
     assert {*combinations([f"{i:02d}" for i in range(6)], 2)} <= {*pairs}
     assert 12 * 6 // 2 <= len(pairs) <= 12 * 6 // 2 + 1
     degree = Counter(name for pair in pairs for name in pair)
@@ -100,7 +100,7 @@ def test_a_place_of_many_views_gets_what_others_do_not_need(tmp_path, rng):
         for view in range(size):
             seen = base + 0.2 * rng.normal(size=base.shape)
             entries.append((f"{thing:02d}-{view}", "", make_signature(seen, words)))
-    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    signatures = Signatures(words, list(write_segments(tmp_path, 0, entries, len(words))))
     pairs = similar_pairs(signatures, 4)
     assert len({*combinations([f"00-{view}" for view in range(10)], 2)} & {*pairs}) > 10 * 4
 
@@ -112,7 +112,7 @@ def test_as_many_pairs_as_were_asked_for(tmp_path, rng, k):
     entries = [
         (f"{i:02d}", "", make_signature(rng.normal(size=(60, 64)), words)) for i in range(16)
     ]
-    signatures = Signatures(words, list(write_shards(tmp_path, 0, entries, len(words))))
+    signatures = Signatures(words, list(write_segments(tmp_path, 0, entries, len(words))))
     pairs = similar_pairs(signatures, k)
     assert len({*pairs}) == len(pairs)
     few = k == 2  # then groups may have to be joined

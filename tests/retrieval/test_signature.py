@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
 from mkdesc.retrieval.codebook import ROUNDS, assign_words, learn_words
-from mkdesc.retrieval.shards import Shard, write_shards
+from mkdesc.retrieval.segments import Segment, write_segments
 from mkdesc.retrieval.signature import make_signature, pack_signs, similarity
 
 
@@ -67,8 +67,8 @@ def test_signs_are_packed_lowest_first():
     assert pack_signs(signs).tolist() == [[1 + 8, 1 + 32]]
 
 
-def test_shards_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("mkdesc.retrieval.shards.SHARD", 3)
+def test_segments_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("mkdesc.retrieval.segments.SEGMENT", 3)
     words = rng.normal(size=(20, 100)).astype(np.float32)
     common = rng.normal(size=(30, 100))
     made = {}
@@ -77,19 +77,21 @@ def test_shards_give_the_similarities_of_pairs(rng, tmp_path, monkeypatch):
         kept = common[: 5 * number] + 0.2 * rng.normal(size=(5 * number, 100))
         made[f"{number}.png"] = make_signature(np.concatenate([own, kept]), words)
     entries = [(name, "1 2 3", signature) for name, signature in made.items()]
-    shards = list(write_shards(tmp_path, 5, entries, 20))
-    assert [shard.folder.name for shard in shards] == [f"shard-00000{i}" for i in (5, 6, 7)]
-    back = {name: one for shard in shards for name, _, one in shard.entries()}
+    segments = list(write_segments(tmp_path, 5, entries, 20))
+    assert [segment.folder.name for segment in segments] == [
+        f"segment-00000{i}" for i in (5, 6, 7)
+    ]
+    back = {name: one for segment in segments for name, _, one in segment.entries()}
     assert list(back) == list(made)
     for name, signature in made.items():
         np.testing.assert_array_equal(back[name].words, signature.words)
         np.testing.assert_array_equal(back[name].codes, signature.codes)
-        found = np.concatenate([shard.similarities(signature, 100) for shard in shards])
+        found = np.concatenate([segment.similarities(signature, 100) for segment in segments])
         expected = [similarity(signature, other, 100) for other in made.values()]
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_damaged_shards_are_named(tmp_path):
+def test_damaged_segments_are_named(tmp_path):
     (tmp_path / "codes.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(ValueError, match=r"codes\.npy: missing or damaged"):
-        _ = Shard(tmp_path).codes
+        _ = Segment(tmp_path).codes

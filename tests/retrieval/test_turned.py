@@ -6,6 +6,7 @@ from PIL import Image
 from mkdesc.features.folder import Settings
 from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.sheet import HEIGHT, contact_sheet
+from mkdesc.retrieval.updating import build_index
 
 
 def test_a_turned_photograph_finds_itself(tmp_path, view):
@@ -16,7 +17,7 @@ def test_a_turned_photograph_finds_itself(tmp_path, view):
         exif[0x0112] = 6  # a quarter of a turn
         Image.fromarray(view(seed)).save(folder / f"{seed}.jpg", exif=exif, quality=95)
     settings = Settings(max_keypoints=300, upright=True, output="uint8")
-    Index.update(folder, tmp_path / "index", settings)
+    build_index(folder, tmp_path / "index", settings)
     index = Index(tmp_path / "index")
     (best,) = index.find(folder / "1.jpg", k=1, verify=1)
     assert best.name == "1.jpg"

@@ -225,7 +225,7 @@ def test_looks_default_to_equal_ones():
             {"whitening": linear_head(np.zeros(63, "f"), np.zeros((63, 2), "f"))},
             "whitening: learned on 63 numbers, expected 175",
         ),
-        ({"whitening": Whitening()}, "has not learned anything yet"),
+        ({"whitening": Whitening()}, "is not fitted"),
         ({"whitening": "polar-lw", "exact": True}, "whitening: exact kernels have no"),
     ],
 )

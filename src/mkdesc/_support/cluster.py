@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "Lost", "connect", "is_client"]
 
 #: How long a scheduler may take to answer, and may be without any worker, in seconds.
-PATIENCE, LONELY = 10.0, 120.0
+ANSWER_TIMEOUT, NO_WORKER_TIMEOUT = 10.0, 120.0
 
 
 class Lost(ValueError):
@@ -145,7 +145,7 @@ class Cluster:
             self.client.cluster.scale(self._own)
         if self.client.nthreads():
             self._seen = now
-        elif now - self._seen > LONELY:
+        elif now - self._seen > NO_WORKER_TIMEOUT:
             raise ConnectionError(
                 f"{self.address}: all workers are gone; what is done is kept, and the same "
                 "command goes on from there"
@@ -216,7 +216,7 @@ class _Future:
     def _wait(self) -> Any:
         while True:
             try:
-                return self._future.result(timeout=PATIENCE)
+                return self._future.result(timeout=ANSWER_TIMEOUT)
             except TimeoutError:
                 if self._future.done():  # what the work itself has raised
                     raise
@@ -263,7 +263,7 @@ def connect(address: str) -> Iterator[Cluster]:
     scheduler = _written_in(address) if address.endswith(".json") else address
     with silence_logging_cmgr(logging.CRITICAL):  # what is lost is told by us, in one line
         try:
-            client = Client(scheduler, timeout=PATIENCE)
+            client = Client(scheduler, timeout=ANSWER_TIMEOUT)
         except (OSError, TimeoutError, ValueError) as error:
             raise ConnectionError(
                 f"cluster: no scheduler answers at {scheduler} ({error})"

@@ -28,11 +28,11 @@ __all__ = [
     "CAREFUL",
     "EXACT",
     "FAST",
-    "NOTHING",
+    "TINY_SQUARE",
     "array_type",
     "compile_loop",
     "is_cached",
-    "once",
+    "locked_cache",
     "type_of",
 ]
 
@@ -51,16 +51,16 @@ CAREFUL = FAST | {"fastmath": {"reassoc", "nsz", "contract"}}
 EXACT = FAST | {"fastmath": False}
 
 #: What squared norms are kept above, to divide by their roots: nothing at all stays zeros.
-NOTHING = 1e-70
+TINY_SQUARE = 1e-70
 
 T = TypeVar("T")
 
 
-def once(make: Callable[..., T]) -> Callable[..., T]:
+def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     """Call a function once for the same arguments, however many threads ask for the result.
 
     >>> numbers = iter(range(10))
-    >>> @once
+    >>> @locked_cache
     ... def take(name):
     ...     return next(numbers)
     >>> take("a"), take("b"), take("a")
@@ -133,7 +133,7 @@ def _loop(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     if numba.config.DISABLE_JIT:
         raise ValueError(
-            "NUMBA_DISABLE_JIT is set, but this needs what numba compiles: unset it, or describe "
+            "NUMBA_DISABLE_JIT is set, but this needs numba's compiler: unset it, or describe "
             "with MKD(backend='numpy')"
         )
     return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)

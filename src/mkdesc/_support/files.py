@@ -153,7 +153,7 @@ def only_here(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A folder to work in as by :func:`own_folder`; ValueError if another process has it."""
 
     def refuse() -> None:
-        raise ValueError(f"{path}: another process is writing here; try again when it is done")
+        raise ValueError(f"{path}: another process is writing here; try again later")
 
     with own_folder(path, refuse) as folder:
         yield folder
@@ -344,7 +344,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     except ValueError as error:
         raise ValueError(f"{path}: not JSON ({error})") from None
     except RecursionError:
-        raise ValueError(f"{path}: JSON that is nested too deeply") from None
+        raise ValueError(f"{path}: JSON nested too deeply") from None
 
 
 #: How pickles and torch's zipped pickles begin.

@@ -75,7 +75,7 @@ def read_array_header(stream: IO[bytes]) -> ArrayHeader:
             *(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(text)
         )
     if header.dtype.hasobject:
-        raise ValueError("not a plain numpy array (pickled objects are never loaded)")
+        raise ValueError("not a plain numpy array (pickles are never loaded)")
     if any(isinstance(side, bool) or side < 0 for side in header.shape):
         raise ValueError(f"an array of the shape {header.shape}")
     return header

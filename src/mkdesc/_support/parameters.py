@@ -39,9 +39,7 @@ class Estimator:
         """How many numbers ``transform`` returns per row: as many as what was learned makes."""
         head: Any = getattr(self, "head_", None)
         if head is None:
-            raise ValueError(
-                f"this {type(self).__name__} has not learned anything yet: call fit first"
-            )
+            raise ValueError(f"this {type(self).__name__} is not fitted: call fit first")
         return int(head.dims_out)
 
     def get_feature_names_out(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress", "nobody"]
+__all__ = ["Progress", "no_progress"]
 
 #: Called with what is being done, how much of it is done, and how much there is (0: unknown).
 Progress = Callable[[str, int, int], object]
 
 
-def nobody(what: str, done: int, total: int) -> None:
-    """Who is told where nobody asked."""
+def no_progress(what: str, done: int, total: int) -> None:
+    """The callback where none was given: it does nothing."""

@@ -47,7 +47,7 @@ def check_target(
     >>> _ = photograph.write_bytes(b"pixels")
     >>> check_target(photograph, reads=[photograph])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...a.jpg: is read by the same work, and would be lost; choose another name
+    ValueError: ...a.jpg: is an input and would be overwritten; choose another name
     >>> check_target(photograph, own=rb"x_a,y_a")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     FileExistsError: ...a.jpg: is there already, and is another kind of file; choose another name
@@ -64,11 +64,11 @@ def check_target(
     if not target.is_file():
         raise ValueError(f"{target}: is a device or a pipe, expected the name of a file")
     is_own = own is None or _says(target, own)
-    for place in reads:
-        if place is not None and _reads(Path(place), target, is_own and own is not None):
-            name = "" if Path(place) == target else f" ({place})"
+    for location in reads:
+        if location is not None and _reads(Path(location), target, is_own and own is not None):
+            name = "" if Path(location) == target else f" ({location})"
             raise ValueError(
-                f"{target}: is read by the same work{name}, and would be lost; choose another name"
+                f"{target}: is an input{name} and would be overwritten; choose another name"
             )
     if not is_own and not overwrite:
         raise FileExistsError(
@@ -92,11 +92,13 @@ def is_same(a: AnyPath, b: AnyPath) -> bool:
         return Path(a).resolve() == Path(b).resolve()
 
 
-def _reads(place: Path, target: Path, is_own: bool) -> bool:
-    """Whether a file is a place that is read, or in it."""
-    if not place.is_dir():
-        return is_same(place, target)
-    return not is_own and any(is_same(file, target) for file in place.rglob("*") if file.is_file())
+def _reads(location: Path, target: Path, is_own: bool) -> bool:
+    """Whether a file is a location that is read, or in it."""
+    if not location.is_dir():
+        return is_same(location, target)
+    return not is_own and any(
+        is_same(file, target) for file in location.rglob("*") if file.is_file()
+    )
 
 
 def _says(file: Path, own: bytes) -> bool:
@@ -122,6 +124,6 @@ def check_replaced(folder: AnyPath, read: AnyPath, own: str) -> None:
     """
     target = Path(folder).resolve()
     if is_same(target, read) or Path(read).resolve().is_relative_to(target):
-        raise ValueError(f"{folder}: is read by the same work, and would be lost")
+        raise ValueError(f"{folder}: is an input and would be overwritten")
     if target.exists() and not (target / own).is_file() and any(target.iterdir()):
-        raise FileExistsError(f"{folder}: is there already, and has files of others")
+        raise FileExistsError(f"{folder}: already exists, with files that mkdesc did not write")

@@ -16,15 +16,15 @@ from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mkdesc._support.places import (
+from mkdesc._support.locations import (
     exists,
     facts_of,
     inside,
     is_address,
     names_in,
-    read_place,
-    remove_place,
-    write_place,
+    read_location,
+    remove_location,
+    write_location,
 )
 from mkdesc._support.text import shorten
 from mkdesc._support.version import __version__
@@ -45,15 +45,15 @@ T = TypeVar("T")
 #: Bytes of a file that one thread digests, and that it reads at a time.
 SLICE, BLOCK = 1 << 26, 1 << 20
 #: What to do about a folder of other results.
-AWAY = "remove it or choose another place"
+AWAY = "remove it or choose another output"
 
 
-def fingerprint(place: str | Path) -> str:
+def fingerprint(location: str | Path) -> str:
     """What tells an input from any other: its size, its state in the file system, its content.
 
     Parameters
     ----------
-    place
+    location
         A file or a folder, of which every file counts; or an address, whose content is not read:
         what its store says of it has to do.
 
@@ -66,11 +66,11 @@ def fingerprint(place: str | Path) -> str:
     >>> size, len(state), len(content)
     ('5', 32, 32)
     """
-    size, state = _state(place)
-    return f"{size} {state} {state if is_address(str(place)) else _content(place)}"
+    size, state = _state(location)
+    return f"{size} {state} {state if is_address(str(location)) else _content(location)}"
 
 
-def same_input(known: str | None, place: str | Path) -> str | None:
+def same_input(known: str | None, location: str | Path) -> str | None:
     """The fingerprint of an input if it still is what it was, or None.
 
     Parameters
@@ -78,7 +78,7 @@ def same_input(known: str | None, place: str | Path) -> str | None:
     known
         Its fingerprint then. It is returned where nothing has happened to the input; where it was
         only touched, copied or moved, the new one is.
-    place
+    location
         As for :func:`fingerprint`.
 
     Examples
@@ -96,27 +96,27 @@ def same_input(known: str | None, place: str | Path) -> str | None:
     >>> same_input(known, file) is None
     True
     """
-    if is_untouched(known, place):
+    if is_untouched(known, location):
         return known
     try:
-        if not str(known).startswith(f"{_state(place)[0]} "):
+        if not str(known).startswith(f"{_state(location)[0]} "):
             return None
-        now = fingerprint(place)
+        now = fingerprint(location)
     except OSError:  # whoever reads it will say so
         return None
     return now if content_part(now) == content_part(str(known)) else None
 
 
-def is_untouched(known: str | None, place: str | Path) -> bool:
+def is_untouched(known: str | None, location: str | Path) -> bool:
     """Whether the file system says that nothing has happened to an input.
 
     Parameters
     ----------
-    known, place
+    known, location
         As for :func:`same_input`.
     """
     try:
-        return str(known).split(" ")[:2] == [*_state(place)]
+        return str(known).split(" ")[:2] == [*_state(location)]
     except OSError:
         return False
 
@@ -136,18 +136,18 @@ def content_part(known: str) -> str:
     return known.rpartition(" ")[2]
 
 
-def _state(place: str | Path) -> tuple[str, str]:
-    """How many bytes a place has, and a digest of what is known of its files without reading."""
-    facts = facts_of(str(place))
+def _state(location: str | Path) -> tuple[str, str]:
+    """How many bytes a location has, and a digest of what is known of its files unread."""
+    facts = facts_of(str(location))
     size = sum(size for _, size, _ in facts)
     return str(size), hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 
-def _content(place: str | Path) -> str:
-    """A digest of what is in the files of a place."""
+def _content(location: str | Path) -> str:
+    """A digest of what is in the files of a location."""
     slices = [
-        (name, Path(place, name) if name else Path(place), start)
-        for name, size, _ in facts_of(str(place))
+        (name, Path(location, name) if name else Path(location), start)
+        for name, size, _ in facts_of(str(location))
         for start in range(0, max(size, 1), SLICE)
     ]
     whole = hashlib.sha256()
@@ -182,7 +182,7 @@ def check_settings(where: str | Path, found: Any, wanted: Mapping[str, Any]) -> 
     if isinstance(found, (str, bytes)):
         found = _parsed(found)
     if not isinstance(found, dict):
-        raise ValueError(f"{where}: does not say how it was made; {AWAY}")
+        raise ValueError(f"{where}: has no record of how it was made; {AWAY}")
     known, asked = _flat(found), _flat(json.loads(json.dumps(wanted)))
     differing = [
         f"{shorten(key.removesuffix(' sha256'), 300)} was another file"
@@ -225,7 +225,7 @@ class WorkFolder:
 
     Attributes
     ----------
-    place
+    location
         The folder: a path or an address.
     record
         The file that says it, in the folder or beside it.
@@ -247,7 +247,7 @@ class WorkFolder:
     ValueError: ...: made with other settings (side 3 instead of 4); remove it or choose another...
     """
 
-    place: str
+    location: str
     record: str
 
     def open(
@@ -276,27 +276,29 @@ class WorkFolder:
             Fingerprints of the inputs.
         """
         wanted = json.loads(json.dumps({"mkdesc": __version__, **settings}))
-        if Path(self.place).is_file():
-            raise ValueError(f"{self.place}: expected a folder, got a file")
-        names = names_in(self.place) - {Path(self.record).name}
+        if Path(self.location).is_file():
+            raise ValueError(f"{self.location}: expected a folder, got a file")
+        names = names_in(self.location) - {Path(self.record).name}
         found = None
         if any(not name.startswith(".") for name in names):  # hidden: what a kill has left
             found = self.read()
             if found is None:
-                raise ValueError(f"{self.place}: has files of others; choose another place")
+                raise ValueError(
+                    f"{self.location}: has files that mkdesc did not write; choose another output"
+                )
             known = found["settings"]
             if isinstance(known.get(grows), dict):
                 known = {**known, grows: {**wanted.get(grows, {}), **known[grows]}}
-            check_settings(self.place, known, wanted)
+            check_settings(self.location, known, wanted)
         before: dict[str, Any] = {} if found is None else found["inputs"]
         now: dict[str, str] = {}
-        for name, place in (inputs or {}).items():
-            same = same_input(before[name], place) if name in before else fingerprint(place)
+        for name, location in (inputs or {}).items():
+            same = same_input(before[name], location) if name in before else fingerprint(location)
             now |= {} if same is None else {name: same}
         changed = [name for name in {**before, **(inputs or {})} if name not in now]
         if changed:
             raise ValueError(
-                f"{self.place}: its inputs have changed since ({shorten(changed[0])}); {AWAY}"
+                f"{self.location}: its inputs have changed ({shorten(changed[0])}); {AWAY}"
             )
         state = {"settings": wanted, "inputs": now}
         if found is None or {**found, **state} != found:
@@ -305,33 +307,33 @@ class WorkFolder:
 
     def read(self) -> dict[str, Any] | None:
         """What the record says: ``settings``, ``inputs``, ``complete``; None if there is none."""
-        text = read_place(self.record)
+        text = read_location(self.record)
         if text is None:
             return None
         found = _parsed(text)
         if not isinstance(found, dict) or not all(
             isinstance(found.get(key), dict) for key in ("settings", "inputs")
         ):
-            raise ValueError(f"{self.record}: damaged, or not by mkdesc; {AWAY}")
+            raise ValueError(f"{self.record}: damaged, or not written by mkdesc; {AWAY}")
         return found
 
     def _write(self, record: dict[str, Any]) -> None:
-        write_place(self.record, json.dumps(record, indent=1).encode())
+        write_location(self.record, json.dumps(record, indent=1).encode())
 
     def part(self, number: int, suffix: str) -> str:
-        """The place of a part of the results."""
-        return inside(self.place, f"part-{number:06d}{suffix}")
+        """The location of a part of the results."""
+        return inside(self.location, f"part-{number:06d}{suffix}")
 
     def done(self, suffix: str) -> set[int]:
         """Numbers of the parts that are there."""
-        names = names_in(self.place)
+        names = names_in(self.location)
         numbers = (name.removeprefix("part-").removesuffix(suffix) for name in names)
         found = {int(number) for number in numbers if number.isdecimal()}
         return {number for number in found if Path(self.part(number, suffix)).name in names}
 
     def write(self, number: int, suffix: str, content: bytes | memoryview) -> None:
         """Write a part, whole or not at all."""
-        write_place(self.part(number, suffix), content)
+        write_location(self.part(number, suffix), content)
 
     def complete(self) -> None:
         """Say that all results are there."""
@@ -339,7 +341,11 @@ class WorkFolder:
 
     def discard(self) -> None:
         """Remove all of it; the record last, so that a kill leaves nothing unknown."""
-        inner = [inside(self.place, name) for name in sorted(names_in(self.place))]
-        for place in (*(one for one in inner if one != self.record), self.record, self.place):
-            if exists(place):
-                remove_place(place)
+        inner = [inside(self.location, name) for name in sorted(names_in(self.location))]
+        for location in (
+            *(one for one in inner if one != self.record),
+            self.record,
+            self.location,
+        ):
+            if exists(location):
+                remove_location(location)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from mkdesc._support.check import check_not_both
 from mkdesc._support.files import only_here
-from mkdesc._support.places import as_place, is_address
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.locations import as_location, is_address
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import same_input
@@ -24,14 +24,14 @@ from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.models import bundled_models, model_file, open_model, parse_model
 
-__all__ = ["How", "describe_file"]
+__all__ = ["DescribeSettings", "describe_file"]
 
 #: Patches of a piece of work: a part of the output.
 ROWS = 16_384
 
 
 @dataclass(frozen=True)
-class How:
+class DescribeSettings:
     """What describes: a model, or kernels without whitening.
 
     Attributes
@@ -123,29 +123,31 @@ def describe_file(
     (5, 128)
     """
     check_not_both(raw=raw, model=model)
-    place = _checked_place(output)
+    location = _checked_location(output)
     patches = open_patches(source)
-    if Path(place).suffix == ".npy":
-        check_target(place, (as_place(source), model_file(model)), OWN_NPY, overwrite)
-    elif place == as_place(source) or (not is_address(place) and is_same(place, source)):
+    if Path(location).suffix == ".npy":
+        check_target(location, (as_location(source), model_file(model)), OWN_NPY, overwrite)
+    elif location == as_location(source) or (
+        not is_address(location) and is_same(location, source)
+    ):
         raise ValueError(f"output: {output} is the input")
     for name in (str(source), str(output)):
         if name.startswith("memory://") and not share_memory(workers):
             raise ValueError(f"{name}: the memory of this process, which others cannot reach")
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
-    how = How(model and _everywhere(model), raw, patches.size, resize, device)
+    how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device)
     width = how.open().transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
-    target = FORMATS[Path(place).suffix](place, patches.count, width, ROWS)
+    target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS)
     work = target.work
-    with nullcontext() if is_address(place) else only_here(work.place):
+    with nullcontext() if is_address(location) else only_here(work.location):
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
-        known = work.open(settings, {"patches": as_place(source), **how.inputs()})
+        known = work.open(settings, {"patches": as_location(source), **how.inputs()})
         target.begin()
-        _fill(target, source, patches, how, known, progress or nobody, workers)
-        if same_input(known["patches"], as_place(source)) is None:
+        _fill(target, source, patches, how, known, progress or no_progress, workers)
+        if same_input(known["patches"], as_location(source)) is None:
             raise ValueError(
-                f"{source}: was changed while it was read; remove {work.place} and describe again"
+                f"{source}: changed while it was read; remove {work.location} and describe again"
             )
         work.complete()
         target.finish()
@@ -156,7 +158,7 @@ def _fill(
     target: Output,
     source: str | Path,
     patches: PatchSource,
-    how: How,
+    how: DescribeSettings,
     known: dict[str, str],
     tell: Progress,
     workers: Workers,
@@ -169,7 +171,7 @@ def _fill(
     tell("describing", done, patches.count)
     bad = []
     pieces = _pieces(patches, missing, target.rows)
-    describe = partial(_describe, as_place(source), how, known, target)
+    describe = partial(_describe, as_location(source), how, known, target)
     found = in_order(describe, pieces, workers, partial(_lost, target))
     for reason, count in zip(found, todo, strict=True):
         if reason is not None:
@@ -182,7 +184,7 @@ def _fill(
     if bad:
         raise ValueError(
             f"{source}: {len(bad)} of {target.parts} parts could not be described, the others "
-            f"are kept in {work.place}: {'; '.join(bad[:3])}{', ...' if len(bad) > 3 else ''}"
+            f"are kept in {work.location}: {'; '.join(bad[:3])}{', ...' if len(bad) > 3 else ''}"
         )
 
 
@@ -194,15 +196,15 @@ def _everywhere(model: str) -> str:
     return ":".join(filter(None, [str(Path(choice.model).absolute()), choice.set, choice.method]))
 
 
-def _checked_place(output: str | Path) -> str:
-    place = as_place(output)
-    suffix = Path(place).suffix
-    if suffix not in FORMATS or (suffix == ".npy" and is_address(place)):
+def _checked_location(output: str | Path) -> str:
+    location = as_location(output)
+    suffix = Path(location).suffix
+    if suffix not in FORMATS or (suffix == ".npy" and is_address(location)):
         kinds = "a name ending in .npy, .zarr or .parquet (at an address one of the latter two)"
         raise ValueError(f"output: expected {kinds}, got {output}")
-    if not is_address(place) and not Path(place).parent.is_dir():
+    if not is_address(location) and not Path(location).parent.is_dir():
         raise FileNotFoundError(f"the folder {Path(output).parent} does not exist")
-    return place
+    return location
 
 
 #: Rows to describe, and the patches themselves if they cannot be had otherwise.
@@ -220,7 +222,7 @@ def _pieces(patches: PatchSource, missing: list[int], rows: int) -> Iterator[Pie
 
 
 def _describe(
-    source: str, how: How, known: dict[str, str], output: Output, piece: Piece
+    source: str, how: DescribeSettings, known: dict[str, str], output: Output, piece: Piece
 ) -> str | None:
     """Describe a piece into its part of the output; if that cannot be, why."""
     part, patches = piece
@@ -247,5 +249,5 @@ def _opened(source: str, known: str) -> PatchSource:
 
 
 @lru_cache(1)
-def _descriptor(how: How, known: str | None) -> MKD:
+def _descriptor(how: DescribeSettings, known: str | None) -> MKD:
     return how.open()

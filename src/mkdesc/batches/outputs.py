@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path, saying_what_failed
-from mkdesc._support.npy import BROKEN, array_of
-from mkdesc._support.optional import needed
-from mkdesc._support.places import (
+from mkdesc._support.locations import (
     exists,
     inside,
     is_address,
     names_in,
-    read_place,
+    read_location,
 )
+from mkdesc._support.npy import BROKEN, array_of
+from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import WorkFolder
 
 __all__ = ["FORMATS", "OWN_NPY", "Output"]
@@ -41,7 +41,7 @@ class Output(ABC):
 
     Attributes
     ----------
-    place
+    location
         Path or address.
     count, width
         Its shape.
@@ -49,7 +49,7 @@ class Output(ABC):
         Rows of a part; the last one may have fewer.
     """
 
-    place: str
+    location: str
     count: int
     width: int
     rows: int
@@ -66,7 +66,7 @@ class Output(ABC):
     @property
     def work(self) -> WorkFolder:
         """The parts, and beside them, where no reader trips over it, what they are made of."""
-        return WorkFolder(self.place, f"{self.place}.mkdesc.json")
+        return WorkFolder(self.location, f"{self.location}.mkdesc.json")
 
     @abstractmethod
     def begin(self) -> None:
@@ -90,8 +90,8 @@ class Npy(Output):
 
     @property
     def work(self) -> WorkFolder:
-        """``<place>.parts``, which goes when all is done."""
-        return WorkFolder(f"{self.place}.parts", f"{self.place}.parts/mkdesc.json")
+        """``<location>.parts``, which goes when all is done."""
+        return WorkFolder(f"{self.location}.parts", f"{self.location}.parts/mkdesc.json")
 
     def begin(self) -> None:
         """Nothing to make."""
@@ -109,9 +109,9 @@ class Npy(Output):
     def finish(self) -> None:
         """Join the parts, and remove them."""
         header = {"descr": "<f4", "fortran_order": False, "shape": (self.count, self.width)}
-        if is_address(self.place):
-            raise ValueError(f"{self.place}: expected .zarr or .parquet at an address")
-        with atomic_path(self.place) as partial, partial.open("wb") as file:
+        if is_address(self.location):
+            raise ValueError(f"{self.location}: expected .zarr or .parquet at an address")
+        with atomic_path(self.location) as partial, partial.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header)
             for part in range(self.parts):
                 file.write(self._rows(part).tobytes())
@@ -120,13 +120,13 @@ class Npy(Output):
     def _rows(self, part: int) -> Vectors:
         """What :meth:`write` wrote."""
         first, last = self.bounds(part)
-        place = self.work.part(part, ".npy")
+        location = self.work.part(part, ".npy")
         try:
-            rows = array_of(read_place(place) or b"")
+            rows = array_of(read_location(location) or b"")
         except BROKEN:
             rows = np.empty(0)
         if rows.shape != (last - first, self.width) or rows.dtype != np.float32:
-            raise ValueError(f"{place}: damaged; remove it")
+            raise ValueError(f"{location}: damaged; remove it")
         return rows
 
 
@@ -169,10 +169,10 @@ class Zarr(Output):
     def begin(self) -> None:
         """Make the array, without data."""
         zarr = _zarr()
-        if exists(inside(self.place, f"{self.ARRAY}/zarr.json")):
+        if exists(inside(self.location, f"{self.ARRAY}/zarr.json")):
             return
-        with saying_what_failed(self.place, OSError):
-            zarr.open_group(self.place, mode="a").create_array(
+        with saying_what_failed(self.location, OSError):
+            zarr.open_group(self.location, mode="a").create_array(
                 self.ARRAY,
                 overwrite=True,
                 shape=(self.count, self.width),
@@ -185,7 +185,7 @@ class Zarr(Output):
 
     def written(self) -> set[int]:
         """Parts by their chunks."""
-        chunks = inside(self.place, f"{self.ARRAY}/c")
+        chunks = inside(self.location, f"{self.ARRAY}/c")
         return {
             int(name)
             for name in names_in(chunks)
@@ -194,16 +194,16 @@ class Zarr(Output):
 
     def write(self, part: int, rows: Vectors) -> None:
         """Write a chunk."""
-        array = _zarr().open_array(self.place, path=self.ARRAY, mode="r+")
+        array = _zarr().open_array(self.location, path=self.ARRAY, mode="r+")
         array = array.with_config({"write_empty_chunks": True})
         first, last = self.bounds(part)
-        with saying_what_failed(self.place, OSError):  # which has a number alone
+        with saying_what_failed(self.location, OSError):  # which has a number alone
             array[first:last] = rows
 
     def finish(self) -> None:
         """Remove what killed workers have left of chunks."""
-        if not is_address(self.place):
-            for file in Path(self.place).rglob("*.partial"):
+        if not is_address(self.location):
+            for file in Path(self.location).rglob("*.partial"):
                 file.unlink()
 
 

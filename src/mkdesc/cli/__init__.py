@@ -78,7 +78,7 @@ def _run() -> int:
     except typer.Abort as abort:  # how older versions say it, and all of them the end of a file
         if not isinstance(abort.__cause__, EOFError):
             raise KeyboardInterrupt from None
-        print("error: a file ended where more was expected", file=sys.stderr)
+        print("error: a file ended early", file=sys.stderr)
     except usage_error as error:
         message = error.format_message()
         if message.startswith("No such command"):

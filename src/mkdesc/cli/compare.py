@@ -17,14 +17,14 @@ __all__ = ["command"]
 
 
 def command(
-    runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` made.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` wrote.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Where to write table and plots."),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Print the tables of several runs of one benchmark as one, and plot them together."""
+    """Merge the tables of several runs of one benchmark, and plot them together."""
     results = compare_runs(runs)
     if output is not None:
         check_results(output, results, runs, overwrite)

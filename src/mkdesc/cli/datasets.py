@@ -12,7 +12,9 @@ from mkdesc.datasets.catalogue import CATALOGUE, check_folder
 
 __all__ = ["app"]
 
-app = typer.Typer(help="What the public sets are and where they can be had; check one you have.")
+app = typer.Typer(
+    help="List the public datasets and where to get them, or check one that you have."
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -28,9 +30,9 @@ def _list(context: typer.Context) -> None:
 
 @app.command("check")
 def _check(
-    folder: Annotated[Path, typer.Argument(help="A set in the layout of one of these.")],
+    folder: Annotated[Path, typer.Argument(help="A dataset in one of these layouts.")],
 ) -> None:
-    """Tell the kind of a set, count it, validate it, and compare hashes where they are known."""
+    """Identify a dataset, count and validate it, and compare hashes where they are known."""
     with console.status("reading"):
         found = check_folder(folder)
     print(f"{folder}: {found.kind}")

@@ -12,19 +12,19 @@ __all__ = ["command"]
 
 def command(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder to write to; made if need be.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder to write to; created if needed.")
     ] = Path("demo"),
 ) -> None:
-    """Write photographs to try things with, and say what to type next.
+    """Write sample photographs, and print commands to try on them.
 
     A portrait, two changed copies of it, eight views of a small scene, and two sequences with
-    their homographies. Files that are there already stay.
+    their homographies. Existing files are kept.
     """
     from mkdesc.images.demo import write_demo
 
     photographs = [path for path in write_demo(folder) if path.suffix == ".png"]
     print(f"{folder}: {len(photographs)} photographs")
-    print("what to type next:")
+    print("try:")
     print(f"  mkdesc match {folder / 'photo.png'} {folder / 'warped.png'} -o matches.jpg")
     print(f"  mkdesc match {folder / 'photo.png'} {folder / 'slanted.png'} --wide -o wide.jpg")
     print(f"  mkdesc learn photos {folder / 'views'} -o mine.safetensors --like photo")

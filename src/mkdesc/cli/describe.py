@@ -10,7 +10,7 @@ from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, Overwrite
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 
 __all__ = ["command"]
 
@@ -30,8 +30,8 @@ def command(
             "--output",
             "-o",
             metavar="OUT",
-            help="Where to write (N, D): .npy, .zarr or .parquet; addresses such as s3://... for "
-            "the latter two.",
+            help="Descriptors (N, D) to write: .npy, .zarr or .parquet; the last two "
+            "also at addresses such as s3://...",
         ),
     ],
     model: Annotated[
@@ -45,25 +45,25 @@ def command(
         str | None,
         typer.Option(
             metavar="KERNELS",
-            help="No whitening: the raw descriptor of these kernels, such as 'polar+cartesian' "
-            "or 'x(1,1)*theta(8,3)'.",
+            help="Use no model: the raw descriptor of these kernels, such as "
+            "'polar+cartesian' or 'x(1,1)*theta(8,3)'.",
         ),
     ] = None,
     resize: Annotated[
-        bool, typer.Option(help="Resample patches of another size than the model's.")
+        bool, typer.Option(help="Resample patches to the size that the model expects.")
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one unit vector of float32 per patch, in the order of the input.
+    """Describe patches: one float32 unit vector per patch, in input order.
 
-    A second run goes on where the first one stopped.
+    Run it again to resume.
     """
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
-    with resumable(), workers_at(cluster, alone) as workers, told("patches") as tell:
+    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as tell:
         count, width = describe_file(
             source,
             output,

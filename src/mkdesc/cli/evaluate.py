@@ -11,11 +11,11 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
-from mkdesc.evaluation.photographs.judging import PhotographOptions
 from mkdesc.evaluation.photographs.pose import run_pose
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.plots import can_plot
 from mkdesc.evaluation.report.published import TASKS
@@ -35,7 +35,7 @@ Descriptors = Annotated[
     typer.Option(
         "--descriptors",
         "-d",
-        help="Names with commas between: bundled models, model files, FILE:SET:METHOD, mkd-raw, "
+        help="Comma-separated names: bundled models, model files, FILE:SET:METHOD, mkd-raw, "
         "mkd-polar-raw, mkd-cartesian-raw, opencv-sift, rootsift, opencv-vgg (and daisy, "
         "boostdesc, teblid, beblid, latch), tfeat:FILE, hardnet:FILE, kornia-sift (and hardnet, "
         "sosnet, mkd), csv:FOLDER; any of them with a whitening to learn: +lw, +gda, +pca, "
@@ -47,7 +47,7 @@ Methods = Annotated[
     typer.Option(
         "--methods",
         "-m",
-        help="Names with commas between: mkdesc; detectors, models and upright with + between "
+        help="Comma-separated names: mkdesc; detectors, models and upright joined by + "
         "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
         "(weights, through kornia); opencv-aliked:FILE, opencv-disk:FILE (ONNX); hloc:FILE.h5; "
         f"MODULE:FUNCTION. May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
@@ -55,11 +55,15 @@ Methods = Annotated[
 ]
 Budget = Annotated[int, typer.Option(metavar="N", help="Keypoints per photograph, at most.")]
 LongerSide = Annotated[
-    int, typer.Option(metavar="PX", help="Reduce photographs to this longer side; 0: leave them.")
+    int,
+    typer.Option(
+        metavar="PX",
+        help="Reduce photographs to this many pixels on the longer side; 0: keep their size.",
+    ),
 ]
 LoweRatio = Annotated[
     float | None,
-    typer.Option(help="Ratio test; default: mutual nearest neighbours without one."),
+    typer.Option(help="Ratio test; default: none, only mutual nearest neighbours."),
 ]
 Output = Annotated[
     Path | None,
@@ -67,8 +71,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="RUN",
-        help="Folder for the configuration, cache, results, table and plots; a second run with "
-        "the same settings continues from the cache, and adds the descriptors it names.",
+        help="Folder for the configuration, cache, results, table and plots; a second run "
+        "with the same settings resumes from the cache and adds new descriptors.",
     ),
 ]
 
@@ -83,7 +87,7 @@ def split_list(values: list[str] | None) -> list[str] | None:
 def _shared(cluster: str | None, output: Path | None) -> str | None:
     """The address of the cluster, if there is a place for what it describes."""
     if cluster is not None and output is None:
-        raise ValueError("--cluster: expected --output with it, a folder that all workers see")
+        raise ValueError("--cluster: needs --output, a folder that all workers see")
     return cluster
 
 
@@ -98,9 +102,7 @@ def _report(results: Results, output: Path | None) -> None:
         return
     console.print(f"written: {output}", highlight=False, soft_wrap=True)
     if not can_plot():
-        console.print(
-            "without plots, which need matplotlib: pip install 'mkdesc[plots]'", markup=False
-        )
+        console.print("no plots: they need matplotlib (pip install 'mkdesc[plots]')", markup=False)
 
 
 @app.command("homography")
@@ -113,22 +115,22 @@ def _homography(
     ],
     methods: Methods = None,
     keypoints: Budget = 2000,
-    max_side: LongerSide = 0,
+    max_size: LongerSide = 0,
     ratio: LoweRatio = None,
     threshold: Annotated[float, typer.Option(help="Of MAGSAC++, pixels.")] = 3.0,
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """Right matches, precision, coverage and homographies between photographs of planes."""
+    """Score correct matches, precision, coverage and homographies on photographs of planes."""
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_homography(
             root,
             split_list(methods) or DEFAULT_METHODS,
-            options=PhotographOptions(keypoints, max_side or None, ratio),
+            options=PhotographOptions(keypoints, max_size or None, ratio),
             threshold=threshold,
             output=output,
             progress=tell,
@@ -149,31 +151,32 @@ def _pose(
     ],
     methods: Methods = None,
     keypoints: Budget = 2000,
-    max_side: LongerSide = 1024,
+    max_size: LongerSide = 1024,
     ratio: LoweRatio = None,
     threshold: Annotated[
         float,
         typer.Option(
-            help="Of MAGSAC++, pixels; 0: for each method the best on every fourth pair, results "
-            "of the others."
+            help="Threshold of MAGSAC++ in pixels; 0: the best for each method on every "
+            "fourth pair, scored on the others."
         ),
     ] = 1.0,
     max_angle: Annotated[
-        float, typer.Option(help="Leave out pairs whose views differ by more degrees.")
+        float,
+        typer.Option(help="Leave out pairs whose viewing directions differ by more degrees."),
     ] = 75.0,
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """Relative poses from matches: AUC at 5, 10 and 20 degrees."""
+    """Score relative poses from matches: AUC at 5, 10 and 20 degrees."""
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
-            options=PhotographOptions(keypoints, max_side or None, ratio),
+            options=PhotographOptions(keypoints, max_size or None, ratio),
             threshold=threshold or None,
             max_angle=max_angle,
             output=output,
@@ -187,14 +190,17 @@ def _pose(
 def _phototourism(
     root: Annotated[Path, typer.Argument(help="Folder of subsets in the Phototourism layout.")],
     subsets: Annotated[
-        list[str] | None, typer.Option(help="Names with commas between; default: all there are.")
+        list[str] | None, typer.Option(help="Comma-separated names; default: all.")
     ] = None,
     descriptors: Descriptors = None,
     protocol: Annotated[
         str, typer.Option(help="fpr95, or revisited: mean AP with Lowe's ratio.")
     ] = "fpr95",
     public_code: Annotated[
-        bool, typer.Option("--public-code", help="With revisited: do what its code does.")
+        bool,
+        typer.Option(
+            "--public-code", help="For revisited: do exactly what its published code does."
+        ),
     ] = False,
     output: Output = None,
     cluster: Cluster = None,
@@ -203,7 +209,7 @@ def _phototourism(
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_phototourism(
             root,
@@ -229,28 +235,29 @@ def _hpatches(
         list[str] | None, typer.Option(help=f"Some of {','.join(TASKS)}; default: all.")
     ] = None,
     tasks_dir: Annotated[
-        Path | None, typer.Option(help="Folder of the official task files; default: drawn.")
+        Path | None, typer.Option(help="Folder of the official task files; default: random lists.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="What lists are drawn from.")] = 42,
+    seed: Annotated[int, typer.Option(help="Seed of the random lists.")] = 42,
     descriptors: Descriptors = None,
     table: Annotated[
-        int | None, typer.Option(help="2 or 4: that table of the paper, ours beside it.")
+        int | None, typer.Option(help="2 or 4: print that table of the paper next to our numbers.")
     ] = None,
     train_on: Annotated[
         str | None,
         typer.Option(
-            help="Learn on this Phototourism subset and not on the split's training sequences; "
-            "for --table 4 also a model learned there, such as FILE:liberty:lw."
+            help="Learn on this Phototourism subset instead of the split's training "
+            "sequences; for --table 4 also a model learned there, such as "
+            "FILE:liberty:lw."
         ),
     ] = None,
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """Verification, matching and retrieval, in all and by level of noise."""
+    """Score verification, matching and retrieval, overall and by level of noise."""
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
-        told("items", "reading") as tell,
+        progress_bar("items", "reading") as tell,
     ):
         results = run_hpatches(
             root,
@@ -273,12 +280,14 @@ def _hpatches(
 def _speed(
     descriptors: Descriptors = None,
     size: Annotated[int, typer.Option(help="Side of the patches.")] = 64,
-    count: Annotated[int, typer.Option(help="How many at most; slow ones get fewer.")] = 8192,
-    rounds: Annotated[int, typer.Option(help="How often each is measured.")] = 7,
+    count: Annotated[
+        int, typer.Option(help="Patches per measurement, at most; slow descriptors get fewer.")
+    ] = 8192,
+    rounds: Annotated[int, typer.Option(help="Measurements of each descriptor.")] = 7,
     device: Device = "cpu",
 ) -> None:
-    """Patches per second, all in turns, and the bytes of a descriptor."""
-    with told("items", "reading") as tell:
+    """Measure patches per second, taking turns, and bytes per descriptor."""
+    with progress_bar("items", "reading") as tell:
         chosen = split_list(descriptors) or default_descriptors()
         results = run_speed(chosen, size, count, rounds, tell, None if device == "cpu" else device)
     _report(results, None)

@@ -17,14 +17,16 @@ __all__ = ["command"]
 def command(
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help="Write the page to one file; serve nothing."),
+        typer.Option(
+            metavar="FILE.html", help="Write the page to a single file instead of serving it."
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen at; 0: a free one.")] = 0,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     overwrite: Overwrite = False,
 ) -> None:
-    """Play with kernels, patch maps and two patches, in the browser."""
+    """Explore kernels, patch maps and two patches in the browser."""
     if export is not None:
         from mkdesc.explorer.page import export_page
 
@@ -35,5 +37,5 @@ def command(
     from mkdesc.explorer.server import is_loopback, serve
 
     if not is_loopback(host):
-        warnings.warn(f"--host {host}: everyone who reaches this machine can use it", stacklevel=1)
+        warnings.warn(f"--host {host}: anyone who can reach this machine can use it", stacklevel=1)
     serve(host, port, browser)

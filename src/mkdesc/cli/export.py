@@ -28,7 +28,7 @@ app = typer.Typer(help="Write descriptors and models for other tools.", no_args_
 def _hpatches_csv(
     root: Annotated[Path, typer.Argument(help="Folder of sequences in the HPatches layout.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the folder NAME is made.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder in which to create NAME.")
     ],
     descriptor: Annotated[
         str, typer.Option(help="A descriptor by name, as for `mkdesc evaluate`.")
@@ -37,7 +37,7 @@ def _hpatches_csv(
         str | None, typer.Option(help="Name of the folder; default: that of the descriptor.")
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Write images again that are there already.")
+        bool, typer.Option("--overwrite", help="Replace existing files.")
     ] = False,
 ) -> None:
     """Write DIR/NAME/<sequence>/<image>.csv, the layout of the official HPatches code."""
@@ -67,7 +67,7 @@ def _onnx(
         Path, typer.Option("--output", "-o", metavar="MODEL.onnx", help="Where to write.")
     ],
     dtype: Annotated[
-        str, typer.Option(help="Of the patches (N, 1, W, W) that it takes: float32 or uint8.")
+        str, typer.Option(help="Type of the input patches (N, 1, W, W): float32 or uint8.")
     ] = "float32",
     overwrite: Overwrite = False,
 ) -> None:

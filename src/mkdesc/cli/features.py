@@ -18,7 +18,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -38,8 +38,8 @@ def command(
         str | None,
         typer.Option(
             "--format",
-            help="npz: a folder with a file per image; hloc: HDF5; colmap: a database. Default: "
-            "what the name of OUT says.",
+            help="npz (a folder with a file per image), hloc (HDF5) or colmap (a "
+            "database); default: set by the name of OUT.",
         ),
     ] = None,
     keypoints: Keypoints = 4096,
@@ -48,23 +48,23 @@ def command(
     side: Side = None,
     upright: Upright = False,
     dtype: Annotated[
-        str, typer.Option(help="Of descriptors: float32, int8 or uint8.")
+        str, typer.Option(help="Type of the descriptors: float32, int8 or uint8.")
     ] = "float32",
     max_pixels: MaxPixels = MAX_PIXELS,
     device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
-    """Detect and describe; a second run goes on where the first one stopped.
+    """Detect and describe keypoints; run it again to resume.
 
-    Photographs are turned as their EXIF data say, as cv2.imread does, and keypoints lie on what
-    it shows; for hloc and COLMAP they lie on the file as stored, as those two read it. Exit code 1
-    if some could not be read; the others are done.
+    Photographs are rotated as their EXIF data say, as cv2.imread does, and keypoints refer to
+    the rotated image; for hloc and COLMAP they refer to the file as stored, which is what both
+    read. Exit code 1 if some photographs could not be read; the others are done.
     """
     from mkdesc.features.extraction import extract_to
     from mkdesc.features.folder import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
-    with resumable(), workers_at(cluster) as workers, told("images") as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
         found = extract_to(
             images,
             output,

@@ -17,7 +17,7 @@ def command(
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write them.")
     ],
     formats: Annotated[
-        str, typer.Option("--formats", help="Any of png, pdf and svg, with commas between.")
+        str, typer.Option("--formats", help="Comma-separated list of png, pdf and svg.")
     ] = "png,pdf",
     whitening: Annotated[
         list[str] | None,
@@ -29,7 +29,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Draw the figures of the paper, and one of what the extended descriptor responds to."""
+    """Draw the figures of the paper, and one of the extended descriptor."""
     from mkdesc.visual.figures import draw_figures
 
     kinds = [kind.strip() for kind in formats.split(",")]

@@ -20,32 +20,36 @@ _PICTURES = (".png", ".jpg", ".jpeg")
 
 def command(
     query: Annotated[Path, typer.Argument(help="A photograph.")],
-    index: Annotated[Path, typer.Argument(help="What mkdesc index wrote.")],
+    index: Annotated[Path, typer.Argument(help="Index that `mkdesc index` wrote.")],
     k: Annotated[int, typer.Option("-k", metavar="N", help="How many to find.")] = 10,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Match the best ones, and count what agrees.")
+        bool,
+        typer.Option("--verify", help="Match the best results and count the matches that agree."),
     ] = False,
     candidates: Annotated[
-        int, typer.Option(metavar="N", help="How many to verify, at least -k.")
+        int, typer.Option(metavar="N", help="How many results to verify; at least -k.")
     ] = 50,
     box: Annotated[
         str | None,
-        typer.Option(metavar="X0,Y0,X1,Y1", help="Look for this part of the query alone."),
+        typer.Option(metavar="X0,Y0,X1,Y1", help="Search for this part of the query only."),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="SHEET.jpg", help="Contact sheet to write; draws matches."
+            "--output",
+            "-o",
+            metavar="SHEET.jpg",
+            help="Contact sheet to write, with the matches drawn.",
         ),
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(help="Where the indexed photographs are, if they were moved since."),
+        typer.Option(help="Where the indexed photographs are now, if they have moved."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find photographs that show the same, the most similar first."""
+    """Find photographs of the same scene, the most similar first."""
     from mkdesc.images.writing import OWN_PICTURE, encode_picture
     from mkdesc.matching.two_views import AMBIGUOUS
     from mkdesc.retrieval.index import Index
@@ -65,7 +69,7 @@ def command(
     for rank, one in enumerate(found, 1):
         seen = "" if one.agreement is None else f"  {one.inliers:>5} matches agree"
         if one.agreement is not None and one.agreement.verdict.name == AMBIGUOUS:
-            seen = "  repeated structure: ambiguous"
+            seen = "  ambiguous, repeated structure"
         print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}

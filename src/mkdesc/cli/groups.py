@@ -1,4 +1,4 @@
-"""``mkdesc groups``: the places that the photographs of an index show."""
+"""``mkdesc groups``: the scenes that the photographs of an index show."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.progress import resumable, told
+from mkdesc.cli.progress import progress_bar, resumable
 
 __all__ = ["command"]
 
 
 def command(
-    index: Annotated[Path, typer.Argument(help="What mkdesc index wrote.")],
+    index: Annotated[Path, typer.Argument(help="Index that `mkdesc index` wrote.")],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            metavar="PLACES",
-            help="Folder to make, with a folder per place and a link to each photograph.",
+            metavar="SCENES",
+            help="Folder to create, with a folder per scene and links to its photographs.",
         ),
     ] = None,
     least: Annotated[
-        int, typer.Option(metavar="N", help="Leave out places of fewer photographs.")
+        int, typer.Option(metavar="N", help="Leave out scenes with fewer photographs.")
     ] = 2,
     k: Annotated[
         int | None,
-        typer.Option("-k", metavar="N", help="With how many others each is matched, on average."),
+        typer.Option(
+            "-k", metavar="N", help="How many others to match each photograph with, on average."
+        ),
     ] = None,
 ) -> None:
-    """Group photographs by the place they show."""
+    """Group photographs by the scene they show."""
     from mkdesc._support.files import atomic_folder
     from mkdesc._support.targets import check_target
     from mkdesc.retrieval.groups import find_groups
@@ -43,13 +45,13 @@ def command(
     if output is not None:
         check_target(output)
     opened = Index(index)
-    with resumable(), told("items") as tell:
+    with resumable(), progress_bar("items") as tell:
         groups = find_groups(opened, k, tell)
     shown = [names for names in groups if len(names) >= least]
     for number, names in enumerate(shown, 1):
         print(f"{number:>3}  {len(names):>3} photographs: {', '.join(names)}")
     alone = sum(len(names) for names in groups if len(names) < least)
-    print(f"{len(shown)} places; {alone} photographs are of none of them")
+    print(f"scenes: {len(shown)}; photographs without a scene: {alone}")
     if output is not None:
         with atomic_folder(output) as partial:
             for number, names in enumerate(shown, 1):

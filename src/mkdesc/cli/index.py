@@ -9,7 +9,7 @@ import typer
 
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -30,17 +30,17 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Index photographs; again, only what is new, changed or gone takes time.
+    """Index photographs, or update an index: only changes take time.
 
-    The index has the photographs that are named, and forgets those it had before that are not.
-    Exit code 1 if some could not be read; the others are done.
+    The index ends up with exactly the photographs named here; others that it had are removed.
+    Exit code 1 if some photographs could not be read; the others are indexed.
     """
     from mkdesc.features.folder import Settings
-    from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
-    with resumable(), workers_at(cluster) as workers, told("images") as tell:
-        found = Index.update(images, output, settings, tell, max_pixels, workers)
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
+        found = build_index(images, output, settings, tell, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}

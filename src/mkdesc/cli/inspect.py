@@ -33,7 +33,7 @@ def command(
     max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare two patches: their similarity, and where it comes from, pixel by pixel."""
+    """Compare two patches: how similar they are, and which pixels contribute."""
     from mkdesc.descriptor import MKD
     from mkdesc.kernels.parametrization import as_parametrization
     from mkdesc.models import model_file

@@ -15,8 +15,8 @@ from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_keypoints
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.learning import Learning, with_learning
-from mkdesc.cli.progress import console, resumable, told, warm_up
+from mkdesc.cli.learn_options import Learning, with_learning
+from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.images.frames import SIDE
@@ -60,12 +60,16 @@ def _learn(
     whitening.check()
     if how.cluster is None:
         warm_up(mkd)
-        with told(unit, "learning") as tell:
+        with progress_bar(unit, "learning") as tell:
             learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
         learned.save(output, overwrite=how.overwrite)
     else:
         parts = output.with_name(f"{output.name}.parts")
-        with resumable(), workers_at(how.cluster) as workers, told(unit, "learning") as tell:
+        with (
+            resumable(),
+            workers_at(how.cluster) as workers,
+            progress_bar(unit, "learning") as tell,
+        ):
             given = {"trained": trained, "workers": workers, "parts": parts}
             learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
             learned.save(output, overwrite=how.overwrite)
@@ -85,8 +89,8 @@ def _photos(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Learn as this model was learned, but for options that are given: photo for "
-            "mkdesc match, features and sfm, extended for patches.",
+            help="Learn with the settings of this model, except for options given here: "
+            "photo for mkdesc match, features and sfm; extended for patches.",
         ),
     ] = None,
     patch_size: PatchSize = 64,
@@ -94,14 +98,14 @@ def _photos(
     use_side: Annotated[
         float | None,
         typer.Option(
-            help="Side that the model is best used at with keypoints, for its card; default: "
-            "--side if that is given.",
+            help="Side, in sigmas, at which to use the model, for its card; default: "
+            "--side if given.",
             show_default=False,
         ),
     ] = None,
     keypoints: Annotated[int, typer.Option(help="Keypoints per photograph, at most.")] = 400,
     views: Annotated[
-        str, typer.Option(help="Strengths of the views of a keypoint, with spaces between.")
+        str, typer.Option(help="Strength of each view of a keypoint, separated by spaces.")
     ] = " ".join(VIEWS),
     *,
     how: Learning,
@@ -181,7 +185,7 @@ def _patches(
     *,
     how: Learning,
 ) -> None:
-    """Learn from labelled patches: those of equal labels match."""
+    """Learn from labelled patches: patches with equal labels match."""
     _learn(
         partial(sources.learn_patches, file),
         "patches",

@@ -21,20 +21,22 @@ def command(
         typer.Argument(help="Folders with the images 1 .. 6 and the homographies H_1_2 .. H_1_6."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="ROOT", help="Where the strips are made.")
+        Path, typer.Option("--output", "-o", metavar="ROOT", help="Folder to write the strips to.")
     ],
     seed: Annotated[int, typer.Option(help="The same seed gives the same strips.")] = 0,
     max_patches: Annotated[
         int | None, typer.Option(help="Patches per sequence, the strongest; default: all.")
     ] = None,
     side: Annotated[float, typer.Option(help="Side of a patch in units of sigma.")] = SIDE,
-    min_sigma: Annotated[float, typer.Option(help="Leave out smaller keypoints, pixels.")] = 1.6,
+    min_sigma: Annotated[
+        float, typer.Option(help="Leave out keypoints with a smaller sigma, in pixels.")
+    ] = 1.6,
     detector: Detector = "sift",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Make sequences again that are there already.")
+        bool, typer.Option("--overwrite", help="Replace existing sequences.")
     ] = False,
 ) -> None:
-    """Make HPatches-style strips: 65-px patches of the same places under growing jitter."""
+    """Make HPatches-style strips: 65-px patches of the same places, with increasing jitter."""
     names = [folder.resolve().name for folder in sequences]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -31,28 +31,30 @@ MANY = 8000
 
 def command(
     a: Annotated[Path, typer.Argument(metavar="A", help="A photograph.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Another one of the same scene.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="A second photograph of the same scene.")],
     output: Annotated[
         list[Path] | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="File to write, of the kind its ending says: .png, .jpg, .svg: a picture; .npz, "
-            ".csv, .json: pairs, distances, geometry. May be given several times.",
+            help="File to write. Its ending sets the format: .png, .jpg and .svg are "
+            "pictures; .npz, .csv and .json hold pairs, distances and geometry. May "
+            "be repeated.",
         ),
     ] = None,
     wide: Annotated[
         bool,
         typer.Option(
             "--wide",
-            help="For widely different viewpoints: views of both are synthesised until a geometry "
-            "is believed. Takes longer only where it is needed.",
+            help="For very different viewpoints: also match synthetic views of both "
+            "photographs, until a geometry is certain. Slower only where it is "
+            "needed.",
         ),
     ] = False,
     limit: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="Seconds after which --wide tries no more views."),
+        typer.Option(metavar="SECONDS", help="Time limit of --wide."),
     ] = 30.0,
     keypoints: Keypoints = 2000,
     detector: Detector = DEFAULT_DETECTOR,
@@ -63,32 +65,38 @@ def command(
     geometry: Annotated[
         str,
         typer.Option(
-            help="What matches must agree on: homography (flat, or a camera that only turns), "
-            "fundamental, essential (focal lengths known), or auto: whichever they speak for."
+            help="What matches must agree on: homography (flat scenes, rotating "
+            "cameras), fundamental, essential (known focal lengths), or auto "
+            "(chosen by the matches)."
         ),
     ] = "auto",
-    threshold: Annotated[float, typer.Option(help="Pixels an inlier may be off.")] = 2.0,
+    threshold: Annotated[float, typer.Option(help="Largest error of an inlier, in pixels.")] = 2.0,
     guided: Annotated[
         bool,
-        typer.Option("--guided", help="Match once more, guided by the geometry. --wide does so."),
+        typer.Option(
+            "--guided", help="Match again, guided by the geometry; always on with --wide."
+        ),
     ] = False,
     focal: Annotated[
         tuple[float, float] | None,
-        typer.Option(help="Focal lengths of A and B in pixels; default: EXIF data, if they say."),
+        typer.Option(
+            help="Focal lengths of A and B in pixels; default: from EXIF data, if present."
+        ),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Match two photographs: nearest neighbours that agree on one geometry.
+    """Match two photographs and check that the matches agree on one geometry.
 
-    Photographs are turned as their EXIF data say, as cv2.imread does; positions are on what it
-    shows. Exit code 1 if nothing says that they show the same scene, 3 if matches agree on
-    structure that repeats itself; files are written all the same, with the tentative matches.
+    Photographs are rotated as their EXIF data say, as cv2.imread does; positions refer to the
+    rotated image. Exit code 1: no evidence that both show the same scene. Exit code 3: the
+    matches agree only on repeated structure. In both cases the files are still written, with
+    the tentative matches.
     """
-    from mkdesc.cli.compiling import load_matching, without_waiting
+    from mkdesc.cli.first_run import load_matching, while_compiling
     from mkdesc.features.features import Features
+    from mkdesc.features.image_pair import check_files, check_options, match_images
     from mkdesc.features.matches import check_output
-    from mkdesc.features.pair import check_files, check_options, match_images
     from mkdesc.matching.two_views import AMBIGUOUS
     from mkdesc.models import model_file
 
@@ -97,13 +105,13 @@ def command(
     check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
     asked = Features(detector, keypoints, model, side, upright)
-    features = without_waiting(asked, many=wide or keypoints > MANY)
+    features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
-            "described by numpy: what makes it faster is still being compiled",
+            "this first run uses plain numpy; the faster code is compiled in the background",
             file=sys.stderr,
         )
-    loading = "loading the compiled code (the first run compiles it: some seconds)"
+    loading = "loading compiled code (the first run compiles it, which takes seconds)"
     with console.status(loading) as status:
         load_matching(features)
         found = match_images(
@@ -134,6 +142,6 @@ def command(
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))
         bare = [str(path) for path, keypoints in seen if not len(keypoints)]
         why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
-        hint = "" if wide or bare else "; --wide also tries views from the side"
+        hint = "" if wide or bare else "; try --wide, which also matches synthetic views"
         print(f"error: {a} and {b}: {why} ({geometry}){hint}", file=sys.stderr)
         raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)

@@ -30,5 +30,5 @@ def _list(context: typer.Context) -> None:
 def _show(
     model: Annotated[str, typer.Argument(help="Name of a bundled model, or a model file.")],
 ) -> None:
-    """Print everything that a model says of itself."""
+    """Print the card of a model."""
     print("\n".join(read_card(model).lines()))

@@ -23,41 +23,47 @@ __all__ = [
     "on_device",
 ]
 
-Device = Annotated[
-    str, typer.Option(help="Where to compute: cpu, or with PyTorch cuda, cuda:1, mps, ...")
-]
+Device = Annotated[str, typer.Option(help="Device: cpu, or, with PyTorch, cuda, cuda:1, mps, ...")]
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Have a Dask cluster do it: tcp://host:port of a scheduler, its scheduler file "
-        "(.json), or local:N for N processes here. All must see the same files.",
+        help="Run on a Dask cluster: tcp://host:port of a scheduler, its scheduler "
+        "file (.json), or local:N for N local processes. All workers must see "
+        "the same files.",
     ),
 ]
 Detector = Annotated[str, typer.Option(help=f"What finds keypoints: {', '.join(DETECTORS)}.")]
 Keypoints = Annotated[
-    int, typer.Option(metavar="N", help="Keypoints per image, at most: the strongest.")
+    int,
+    typer.Option(metavar="N", help="Keep at most this many keypoints per image, the strongest."),
 ]
 Model = Annotated[str, typer.Option(help="Bundled model or model file.")]
 Overwrite = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Replace a file of another kind than is written; never one that is read.",
+        help="Replace an existing file that mkdesc did not write; never an input.",
     ),
 ]
 Side = Annotated[
     float | None,
     typer.Option(
-        help="Side of a patch in sigmas; default: that of --model, or what suits --detector."
+        help="Side of the patches, in sigmas of the keypoints; default: set by --model and "
+        "--detector."
     ),
 ]
-Upright = Annotated[bool, typer.Option("--upright", help="Ignore orientations: level cameras.")]
+Upright = Annotated[
+    bool, typer.Option("--upright", help="Ignore orientations; for level cameras.")
+]
 Ratio = Annotated[
-    float, typer.Option(help="Ratio test on mutual nearest neighbours; 1: hardly any.")
+    float, typer.Option(help="Ratio test on mutual nearest neighbours; 1 keeps nearly all.")
 ]
 MaxPixels = Annotated[
-    int, typer.Option(help=f"Refuse larger images; default: {MAX_PIXELS:,}.", show_default=False)
+    int,
+    typer.Option(
+        help=f"Refuse images with more pixels; default: {MAX_PIXELS:,}.", show_default=False
+    ),
 ]
 
 

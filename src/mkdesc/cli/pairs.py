@@ -10,7 +10,7 @@ import typer
 from mkdesc._support.check import check_choice, check_integer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, MaxPixels, Overwrite
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.images.reading import MAX_PIXELS
 
 __all__ = ["command"]
@@ -22,36 +22,45 @@ def command(
     images: Annotated[Path, typer.Argument(help="Folder of photographs.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="PAIRS.txt", help="Text file, two names a line."),
+        typer.Option(
+            "--output", "-o", metavar="PAIRS.txt", help="Text file with two names per line."
+        ),
     ],
     how: Annotated[
         str,
-        typer.Option(help="exhaustive; sequential: frames of a video; retrieved: look alike."),
+        typer.Option(
+            help="exhaustive (all), sequential (frames of a video) or retrieved (those that look "
+            "alike)."
+        ),
     ] = "retrieved",
     k: Annotated[
         int | None,
         typer.Option(
             "-k",
             metavar="N",
-            help="retrieved: with how many others each, on average; default: 10 to 50, a tenth.",
+            help="For retrieved: how many others to pair each with, on average; default: a "
+            "tenth, at least 10 and at most 50.",
         ),
     ] = None,
     overlap: Annotated[
-        int, typer.Option(metavar="N", help="sequential: how many that follow.")
+        int,
+        typer.Option(
+            metavar="N", help="For sequential: how many following images to pair each with."
+        ),
     ] = 10,
     index: Annotated[
         Path | None,
         typer.Option(
             metavar="INDEX",
-            help="retrieved: the index of this folder, made or updated before; default: one that "
-            "is not kept.",
+            help="For retrieved: index of this folder, created or updated first; "
+            "default: a temporary one.",
         ),
     ] = None,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="retrieved: match the pairs, and keep those that are believed to show the same.",
+            help="For retrieved: match the pairs and keep those that show the same scene.",
         ),
     ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
@@ -60,7 +69,7 @@ def command(
 ) -> None:
     """Choose the pairs of photographs that are worth matching.
 
-    Exit code 1 if some could not be read; the pairs of the others are written.
+    Exit code 1 if some photographs could not be read; pairs of the others are written.
     """
     import tempfile
     from collections.abc import Iterable
@@ -70,13 +79,14 @@ def command(
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.manifest import INDEX
     from mkdesc.retrieval.pairs import (
-        Pair,
+        NamePair,
         all_pairs,
         check_output,
         sequential_pairs,
         write_pairs,
     )
     from mkdesc.retrieval.similar import similar_pairs
+    from mkdesc.retrieval.updating import build_index
 
     check_choice("--how", how, _HOW)
     if k is not None:
@@ -89,12 +99,12 @@ def command(
         others = [name for name in Index(index).names if name not in names]
         if others:
             raise ValueError(
-                f"--index: {index} has {len(others)} images that are not in {images}, such as "
+                f"--index: {index} has {len(others)} images that are not in {images}, for example "
                 f"{others[0]}; expected an index of this folder (mkdesc index {images} -o {index} "
                 "makes one of it, and forgets the others)"
             )
     bad: dict[str, str] = {}
-    found: Iterable[Pair]
+    found: Iterable[NamePair]
     if how == "exhaustive":
         found = all_pairs(names)
     elif how == "sequential":
@@ -103,12 +113,12 @@ def command(
         with (
             resumable(),
             workers_at(cluster) as workers,
-            told("images") as tell,
+            progress_bar("images") as tell,
             tempfile.TemporaryDirectory() as folder,
         ):
-            place = Path(folder) / "index" if index is None else index
-            bad = Index.update(images, place, None, tell, max_pixels, workers).bad
-            opened = Index(place)
+            index_folder = Path(folder) / "index" if index is None else index
+            bad = build_index(images, index_folder, None, tell, max_pixels, workers).bad
+            opened = Index(index_folder)
             found = (
                 verified_pairs(opened, k, tell)
                 if verify

@@ -25,7 +25,7 @@ from mkdesc._support.progress import Progress as Tell
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
 
-__all__ = ["console", "progress", "resumable", "told", "warm_up"]
+__all__ = ["console", "progress", "progress_bar", "resumable", "warm_up"]
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
@@ -70,7 +70,7 @@ def progress(unit: str) -> Progress:
 
 
 @contextmanager
-def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
+def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
     """A callback that long work tells how far it is, shown as a progress bar.
 
     Parameters
@@ -105,7 +105,7 @@ def told(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Te
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:
     """Load the compiled loops; says so, because the first time on a machine takes seconds."""
-    with console.status("loading the compiled code (the first run compiles it: some 5 s)"):
+    with console.status("loading compiled code (the first run compiles it, about 5 s)"):
         mkd.transform(np.zeros((1, mkd.patch_size, mkd.patch_size), dtype))
 
 
@@ -115,5 +115,5 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        console.print("interrupted; the same command goes on from here")
+        console.print("interrupted; run the same command again to resume")
         sys.exit(130)  # not typer's Exit, which reads as work that left nothing behind

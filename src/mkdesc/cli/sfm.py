@@ -18,7 +18,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, resumable, told
+from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -35,8 +35,9 @@ def command(
         str,
         typer.Option(
             metavar="HOW|FILE",
-            help="Which images to match: exhaustive, retrieved (look alike), sequential (video), "
-            "auto (all of up to 50, else retrieved), or a text file, two names a line.",
+            help="Which images to match: exhaustive (all pairs), retrieved (those that "
+            "look alike), sequential (video), auto (exhaustive up to 50 images, "
+            "else retrieved), or a text file with two names per line.",
         ),
     ] = "auto",
     keypoints: Keypoints = 8192,
@@ -50,40 +51,44 @@ def command(
     ] = "auto",
     camera_model: Annotated[str, typer.Option(help="COLMAP's camera model.")] = "SIMPLE_RADIAL",
     refine_centres: Annotated[
-        bool, typer.Option(help="Move principal points as far as the views determine them.")
+        bool, typer.Option(help="Refine principal points where the views determine them.")
     ] = True,
     guided: Annotated[
-        bool, typer.Option("--guided", help="Match verified pairs once more, by their geometry.")
+        bool,
+        typer.Option("--guided", help="Match verified pairs again, guided by their geometry."),
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="The same seed gives the same model, mapped by one thread."),
+        typer.Option(help="Makes the model reproducible; mapping then uses one thread."),
     ] = None,
     stop_after: Annotated[
-        str | None, typer.Option(metavar="matches", help="Write the database, and no model.")
+        str | None,
+        typer.Option(
+            metavar="matches", help="Stop after matching: write the database but no model."
+        ),
     ] = None,
     database: Annotated[
         Path | None,
-        typer.Option(help="Map this COLMAP database of matches; nothing is described."),
+        typer.Option(help="Start from this COLMAP database of matches: only map it."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Reconstruct a scene with COLMAP; a second run goes on where the first one stopped.
+    """Reconstruct a scene with COLMAP; run it again to resume.
 
-    Photographs are read as their files store them, not turned by EXIF data: as COLMAP does. Exit
-    code 1 if some could not be read; the others are reconstructed.
+    Photographs are read as stored, without EXIF rotation, as COLMAP does. Exit code 1 if some
+    photographs could not be read; the others are reconstructed.
     """
     from mkdesc.features.folder import Settings
-    from mkdesc.sfm.pipeline import Mapping, map_database, match_images, reconstruct
+    from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
 
     if stop_after not in (None, "matches"):
         raise ValueError(f"--stop-after: expected matches, got {stop_after!r}")
     if stop_after is not None and database is not None:
-        raise ValueError("--stop-after: expected not to be given with --database")
+        raise ValueError("--stop-after: cannot be combined with --database")
 
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
-    how = Mapping(
+    options = SfmOptions(
         settings,
         ratio,
         cameras=cameras,
@@ -92,16 +97,16 @@ def command(
         guided=guided,
         seed=seed,
     )
-    with resumable(), workers_at(cluster) as workers, told("items", keep=True) as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as tell:
         if stop_after is not None:
-            matched = match_images(images, output, how, pairs, tell, max_pixels, workers)
+            matched = match_images(images, output, options, pairs, tell, max_pixels, workers)
         elif database is not None:
-            report = map_database(database, images, output, how, tell)
+            report = map_database(database, images, output, options, tell)
         else:
             report = reconstruct(
                 images,
                 output,
-                how=how,
+                options=options,
                 pairs=pairs,
                 progress=tell,
                 max_pixels=max_pixels,

@@ -157,7 +157,7 @@ def make_terms(parametrization: Parametrization, size: int) -> Terms:
         _add_part(part, grid, preparation.window, start, functions, found)
     terms = [(c, p, f, a) for p, these in enumerate(found.values()) for c, f, a in these]
     if not terms:
-        raise ValueError(f"{parametrization}: these kernels are too narrow to compute with")
+        raise ValueError(f"{parametrization}: kernels too narrow to compute with")
     component, plane, function, factor = map(np.array, zip(*terms, strict=True))
     return Terms(
         planes=tuple(found),

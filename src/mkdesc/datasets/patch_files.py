@@ -12,8 +12,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.locations import as_location, exists, is_address, open_location
 from mkdesc._support.npy import BROKEN, ArrayHeader, read_array_header, reason_of
-from mkdesc._support.places import as_place, exists, is_address, open_place
 from mkdesc.datasets.patch_stores import Rows, parquet_rows, zarr_rows
 from mkdesc.datasets.phototourism.layout import (
     PATCH_SIZE,
@@ -92,13 +92,13 @@ def open_patches(path: str | Path) -> PatchSource:
     >>> source.count, source.size
     (5, 32)
     """
-    place = as_place(path)
-    if not exists(place):
+    location = as_location(path)
+    if not exists(location):
         raise FileNotFoundError(f"{path} does not exist")
-    suffix = Path(place).suffix.lower()
+    suffix = Path(location).suffix.lower()
     if suffix in _ANYWHERE:
-        return _refusing(_ANYWHERE[suffix], place, str(path))
-    if is_address(place):
+        return _refusing(_ANYWHERE[suffix], location, str(path))
+    if is_address(location):
         raise ValueError(f"{path}: expected .npy, .zarr or .parquet at an address")
     file = Path(path)
     if file.is_dir():
@@ -106,17 +106,17 @@ def open_patches(path: str | Path) -> PatchSource:
     if suffix == ".png":
         return _open_strip(file)
     if suffix == ".npz":
-        return _refusing(_open_npz, place, str(path))
+        return _refusing(_open_npz, location, str(path))
     raise ValueError(
         f"{path}: expected .npy, .npz, a folder of .bmp sheets, a .png strip of patches, .zarr "
         "or .parquet"
     )
 
 
-def _refusing(open_: Callable[[str, str], PatchSource], place: str, name: str) -> PatchSource:
+def _refusing(open_: Callable[[str, str], PatchSource], location: str, name: str) -> PatchSource:
     """Open a file; what is broken is said in one line that names it."""
     try:
-        return open_(place, name)
+        return open_(location, name)
     except BROKEN as error:
         raise ValueError(f"{name}: {reason_of(error, name)}") from None
 
@@ -163,14 +163,12 @@ class _Stream:
         except BROKEN as error:
             raise ValueError(f"{self.name}: {reason_of(error, self.name)}") from None
         if len(data) < (last - first) * self._row:
-            raise ValueError(
-                f"{self.name}: the array ends early, at patch {first + len(data) // self._row}"
-            )
+            raise ValueError(f"{self.name}: ends early, at patch {first + len(data) // self._row}")
         return np.frombuffer(data, self.dtype).reshape(-1, self.size, self.size)
 
 
-def _open_npy(place: str, name: str) -> PatchSource:
-    with open_place(place) as stream:
+def _open_npy(location: str, name: str) -> PatchSource:
+    with open_location(location) as stream:
         header = read_array_header(stream)
         count, size = _shape_of(header)
         begin = stream.tell()
@@ -181,7 +179,7 @@ def _open_npy(place: str, name: str) -> PatchSource:
             stream.seek(begin)
             flat = np.frombuffer(stream.read(header.nbytes), header.dtype)
             return _of_array(flat.reshape(header.shape, order="F"))
-    rows = _Stream(name, lambda: open_place(place), count, size, header.dtype)
+    rows = _Stream(name, lambda: open_location(location), count, size, header.dtype)
     return PatchSource(count, size, header.dtype, rows.read)
 
 
@@ -192,8 +190,8 @@ def _of_array(array: NDArray[Any]) -> PatchSource:
     )
 
 
-def _open_npz(place: str, name: str) -> PatchSource:
-    with zipfile.ZipFile(place) as archive:
+def _open_npz(location: str, name: str) -> PatchSource:
+    with zipfile.ZipFile(location) as archive:
         names = [inner for inner in archive.namelist() if inner.endswith(".npy")]
         if "patches.npy" in names:
             names = ["patches.npy"]
@@ -208,19 +206,19 @@ def _open_npz(place: str, name: str) -> PatchSource:
 
     @contextmanager
     def array() -> Iterator[IO[bytes]]:
-        with zipfile.ZipFile(place) as archive, archive.open(names[0]) as stream:
+        with zipfile.ZipFile(location) as archive, archive.open(names[0]) as stream:
             yield stream
 
     rows = _Stream(name, array, count, size, header.dtype)
     return PatchSource(count, size, header.dtype, rows.read, rows.blocks)
 
 
-def _open_zarr(place: str, name: str) -> PatchSource:
-    return _of_rows(name, *zarr_rows(place))
+def _open_zarr(location: str, name: str) -> PatchSource:
+    return _of_rows(name, *zarr_rows(location))
 
 
-def _open_parquet(place: str, name: str) -> PatchSource:
-    return _of_rows(name, *parquet_rows(place))
+def _open_parquet(location: str, name: str) -> PatchSource:
+    return _of_rows(name, *parquet_rows(location))
 
 
 def _of_rows(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.locations import as_location
 from mkdesc._support.optional import needed
-from mkdesc._support.places import as_place
 
 __all__ = ["Rows", "parquet_rows", "zarr_rows"]
 
@@ -24,18 +24,18 @@ Rows = Callable[[int, int], NDArray[Any]]
 COLUMN = "patch"
 
 
-def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
+def zarr_rows(location: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     """Shape, type and rows of a Zarr array, or of the only one of a group.
 
     Parameters
     ----------
-    place
+    location
         Path or address.
     """
     with needed("Zarr arrays need zarr", "cluster"):
         import zarr
     try:
-        found = zarr.open(as_place(place), mode="r")
+        found = zarr.open(as_location(location), mode="r")
         arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"": found}
     except Exception as error:  # whatever it is that zarr finds wrong
         raise ValueError(f"not a Zarr array ({error})") from None
@@ -49,32 +49,32 @@ def zarr_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
         absent = 0
     if absent:
         warnings.warn(
-            f"{place}: {absent} of {array.nchunks} chunks are not there, and are read as "
+            f"{location}: {absent} of {array.nchunks} chunks are not there, and are read as "
             f"{array.fill_value} everywhere",
             stacklevel=2,
         )
     return array.shape, array.dtype, lambda first, last: np.asarray(array[first:last])
 
 
-def parquet_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
+def parquet_rows(location: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     """Shape, type and rows of a Parquet file, or of a folder of them in the order of their names.
 
     The column ``patch`` holds W * W numbers a row, as a list or, of uint8, as binary data.
 
     Parameters
     ----------
-    place
+    location
         Path or address.
     """
     with needed("Parquet needs pyarrow", "cluster"):
         import pyarrow as pa
         import pyarrow.dataset as ds
     try:
-        fragments = sorted(ds.dataset(place).get_fragments(), key=lambda part: part.path)
+        fragments = sorted(ds.dataset(location).get_fragments(), key=lambda part: part.path)
         counts = [part.count_rows() for part in fragments]
-        kind = ds.dataset(place).schema.field(COLUMN).type
+        kind = ds.dataset(location).schema.field(COLUMN).type
         rows = sum(counts)
-        head = ds.dataset(place).head(1, columns=[COLUMN])[COLUMN]
+        head = ds.dataset(location).head(1, columns=[COLUMN])[COLUMN]
     except (pa.ArrowException, KeyError, OSError) as error:
         raise ValueError(f"not Parquet with a column {COLUMN!r} ({error})") from None
     dtype = (
@@ -83,7 +83,7 @@ def parquet_rows(place: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     if rows and not len(head):
         raise ValueError(f"claims {rows} rows that are not there")
     if not rows:
-        raise ValueError("no rows, so that it is not known how large patches are")
+        raise ValueError("no rows, so the size of its patches is unknown")
     length = len(head[0].as_py())
     side = math.isqrt(length)
     if side * side != length:

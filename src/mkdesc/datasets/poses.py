@@ -209,7 +209,7 @@ def _listed_pairs(file: Path) -> Iterator[PosePair]:
         where = f"{file}, line {number}"
         if len(words) == 38:  # names, turns, matrices, pose (4, 4)
             if any(float(turn) != 0 for turn in words[2:4]):
-                raise ValueError(f"{where}: expected images that are not turned (0 0)")
+                raise ValueError(f"{where}: rotated images are not supported (expected 0 0)")
             numbers = _numbers(where, words[4:], 34)
             pose = numbers[18:].reshape(4, 4)
             rotation, translation = pose[:3, :3], pose[:3, 3]

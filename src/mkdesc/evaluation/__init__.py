@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.evaluation.contenders.registry import get_descriptor, named_descriptors
     from mkdesc.evaluation.hpatches.benchmark import run_hpatches
     from mkdesc.evaluation.photographs.homography import run_homography
-    from mkdesc.evaluation.photographs.judging import PhotographOptions
     from mkdesc.evaluation.photographs.pose import run_pose
+    from mkdesc.evaluation.photographs.scoring import PhotographOptions
     from mkdesc.evaluation.phototourism.benchmark import run_phototourism
     from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
     from mkdesc.evaluation.report.compare import compare_runs
@@ -49,7 +49,7 @@ if not TYPE_CHECKING:
             "contenders.registry": "get_descriptor named_descriptors",
             "hpatches.benchmark": "run_hpatches",
             "photographs.homography": "run_homography",
-            "photographs.judging": "PhotographOptions",
+            "photographs.scoring": "PhotographOptions",
             "photographs.pose": "run_pose",
             "phototourism.benchmark": "run_phototourism",
             "phototourism.protocols": "evaluate_revisited score_pairs",

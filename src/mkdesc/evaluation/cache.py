@@ -163,7 +163,7 @@ def _mapped(file: Path) -> Vectors | None:
 
 
 def _say_again(error: ValueError) -> None:
-    warnings.warn(f"{error}; it is made again", stacklevel=4)
+    warnings.warn(f"{error}; it will be made again", stacklevel=4)
 
 
 def _ahead(blocks: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:

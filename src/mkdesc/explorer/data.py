@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -85,7 +84,7 @@ def page_data() -> dict[str, Any]:
         "most_dims": MOST_DIMS,
         "attributes": SPATIAL,
         "shape_epsilon": SHAPE_EPSILON,
-        "preparations": {name: asdict(one) for name, one in PREPARATIONS.items()},
+        "preparations": {name: one.to_dict() for name, one in PREPARATIONS.items()},
         "named": named,
         "models": models,
         "patches": [

@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
         extract_features,
         load_features,
     )
+    from mkdesc.features.image_pair import match_images
     from mkdesc.features.matches import ImageMatches
-    from mkdesc.features.pair import match_images
 
 __all__ = [
     "Extracted",
@@ -43,6 +43,6 @@ if not TYPE_CHECKING:
             "features": "Features",
             "folder": ("Extracted ImageFeatures Settings extract_features load_features"),
             "matches": "ImageMatches",
-            "pair": "match_images",
+            "image_pair": "match_images",
         },
     )

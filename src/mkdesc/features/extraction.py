@@ -147,8 +147,9 @@ def _extract_into(
         stored = sorted(known.keys() & images.keys())
         if changed := [name for name in stored if not same_input(known[name], images[name])]:
             raise ValueError(
-                f"{target}: {len(changed)} photographs have changed since it was written, such as "
-                f"{changed[0]}; remove it to describe all again, or choose another place"
+                f"{target}: {len(changed)} photographs have changed since it was written, for "
+                f"example {changed[0]}; remove it to describe all again, or "
+                "choose another output"
             )
         work_folder(parts).open(json.loads(settings))  # refuses what is not ours to remove
         missing = {name: file for name, file in images.items() if name not in known}
@@ -168,7 +169,7 @@ def _parts(target: Path) -> Path:
 
 
 def _say_waiting(target: Path) -> None:
-    warnings.warn(f"{target}: another process writes it; waiting for that one", stacklevel=2)
+    warnings.warn(f"{target}: waiting for another process that is writing it", stacklevel=2)
 
 
 def _stored(store: ModuleType, target: Path, settings: str) -> dict[str, str]:

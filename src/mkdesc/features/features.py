@@ -218,7 +218,9 @@ class Features:
             Only there because OpenCV has it.
         """
         if descriptors is not None:
-            raise ValueError("descriptors: expected None; they are returned, not filled in")
+            raise ValueError(
+                "descriptors: expected None; they are returned, not written into an argument"
+            )
         return tuple(keypoints), self.describe(image, Keypoints.from_opencv(keypoints))
 
     def detectAndCompute(

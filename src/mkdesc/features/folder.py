@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, read_archive, reason_of
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
@@ -217,7 +217,7 @@ def extract_features(
     if apart:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
     describe = partial(_describe_file, how, described, max_pixels, device, apart)
-    tell = progress or nobody
+    tell = progress or no_progress
     tell("describing", len(kept), len(images))
     bad: dict[str, str] = {}
     with nullcontext() if apart or len(names) < 2 else one_opencv_thread_each():
@@ -349,7 +349,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     except FileNotFoundError:
         return False
     except ValueError as error:
-        warnings.warn(f"{error}; it is made again", stacklevel=3)
+        warnings.warn(f"{error}; it will be made again", stacklevel=3)
         return False
     known = str(found.source)
     now = same_input(known, image)

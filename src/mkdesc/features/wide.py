@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import in_order
 from mkdesc.features.features import Features
-from mkdesc.features.looking import features_in_view, features_in_views
+from mkdesc.features.view_features import features_in_view, features_in_views
 from mkdesc.images.reading import opencv
 from mkdesc.images.views import View, seen_through, slopes
 from mkdesc.matching.affinities import frames_agree, homography_from_frames
@@ -73,7 +73,7 @@ def match_wide(
     options: TwoViewOptions,
     most: int,
     threads: int,
-    tell: Progress = nobody,
+    tell: Progress = no_progress,
     limit: float = float("inf"),
 ) -> TwoViewResult:
     """Match two photographs from wherever they were taken.
@@ -286,7 +286,7 @@ def _side_by_side(
     known
         Matches that agree with it.
     features, most, fine
-        As for :func:`~mkdesc.features.looking.features_in_view`.
+        As for :func:`~mkdesc.features.view_features.features_in_view`.
     warped
         Which one is shown as the other one sees it: 0 or 1.
 

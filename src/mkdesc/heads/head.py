@@ -70,8 +70,8 @@ class Affine:
     """
 
     matrix: Single
-    centre: Single = field(default_factory=lambda: _NOTHING)
-    offset: Single = field(default_factory=lambda: _NOTHING)
+    centre: Single = field(default_factory=lambda: _LEFT_OUT)
+    offset: Single = field(default_factory=lambda: _LEFT_OUT)
 
     def __post_init__(self) -> None:
         shape = np.shape(self.matrix)
@@ -79,7 +79,7 @@ class Affine:
             raise ValueError(f"matrix: expected (D, d), got {shape}")
         for name, expected in (("matrix", shape), ("centre", shape[:1]), ("offset", shape[1:])):
             value = getattr(self, name)
-            single = np.zeros(expected, np.float32) if value is _NOTHING else _single(name, value)
+            single = np.zeros(expected, np.float32) if value is _LEFT_OUT else _single(name, value)
             if single.shape != expected:
                 raise ValueError(f"{name}: expected {expected}, got {single.shape}")
             single.flags.writeable = False
@@ -100,7 +100,7 @@ class Affine:
         return centred @ self.matrix + self.offset
 
 
-_NOTHING: Single = np.zeros(0, np.float32)
+_LEFT_OUT: Single = np.zeros(0, np.float32)
 
 
 def _single(name: str, value: ArrayLike) -> Single:

@@ -135,7 +135,7 @@ def layers_of(head: Head, covariance: NDArray[np.floating]) -> Layers:
             )
     norm = np.sqrt(np.einsum("ij,ik,kj->", direct, covariance, direct, optimize=True))
     if not norm > 0:
-        raise ValueError("head: expected a projection that tells some descriptors apart")
+        raise ValueError("head: maps all descriptors to the same one")
     if basis is None:
         direct = direct / norm
     else:

@@ -148,7 +148,7 @@ class Whitening(Estimator):
             # A sum of its own: statistics that it was given stay as they are.
             self.statistics_ = self.statistics_ + new
         elif hasattr(self, "head_"):
-            raise ValueError("X: a whitening that was loaded has no statistics to add to")
+            raise ValueError("X: a loaded whitening has no statistics to add to")
         else:
             self.statistics_ = self._gathered(X, y, pairs)
         self.__dict__.pop("head_", None)
@@ -247,7 +247,7 @@ class Whitening(Estimator):
 
     @staticmethod
     def _not_fitted() -> Exception:
-        message = "this Whitening has not learned anything yet: call fit first"
+        message = "this Whitening is not fitted: call fit first"
         try:
             from sklearn.exceptions import NotFittedError
         except ImportError:
@@ -338,14 +338,14 @@ def _warn_of_dims(dims: int, statistics: Statistics) -> None:
         problem = f"{statistics.n} descriptors span at most {spanned}; the rest is arbitrary"
     else:
         return
-    warnings.warn(f"dims: {dims} were asked for, but {problem}", stacklevel=4)
+    warnings.warn(f"dims: {dims} requested, but {problem}", stacklevel=4)
 
 
 def _regular(matrix: Array, ridge: float | None, what: str, as_it_is: bool = False) -> Array:
     """A covariance with a ridge, as asked for or, with a warning, as needed."""
     mean_variance = np.trace(matrix) / len(matrix)
     if not mean_variance > 0:
-        raise ValueError(f"the {what} do not differ: there is nothing to learn from")
+        raise ValueError(f"the {what} are all alike: nothing to learn from")
     if ridge is None:
         values = np.linalg.eigvalsh(matrix)
         if as_it_is or values[0] > SINGULAR * values[-1]:
@@ -353,7 +353,7 @@ def _regular(matrix: Array, ridge: float | None, what: str, as_it_is: bool = Fal
         ridge = RIDGE
         warnings.warn(
             f"the covariance of the {what} is singular (too few, or dependent dimensions); "
-            f"{RIDGE:g} of the mean variance was added to it",
+            f"{RIDGE:g} of the mean variance was added",
             stacklevel=4,
         )
     return matrix + ridge * mean_variance * np.eye(len(matrix))

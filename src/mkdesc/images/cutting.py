@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
@@ -33,7 +33,7 @@ class Pyramid(NamedTuple):
     levels: NDArray[np.int64]
 
 
-@once
+@locked_cache
 def compile_for(dtype: str) -> Callable[..., None]:
     """The compiled loop for patches of ``"uint8"`` or ``"float32"``, from the cache if there."""
     from numba import types
@@ -52,7 +52,7 @@ def compile_for(dtype: str) -> Callable[..., None]:
     return compile_loop(cut_block, arguments)
 
 
-@once
+@locked_cache
 def compile_halving() -> Callable[..., None]:
     """The compiled loop that makes a level of a pyramid, from the cache if there."""
     from mkdesc.images.cutting_numba import halve

@@ -118,7 +118,7 @@ def svg_of_matches(
     )
 
 
-class _Pair(NamedTuple):
+class _Line(NamedTuple):
     """Where a match is in either image of a picture, and its colour (blue first)."""
 
     start: NDArray[np.float64]
@@ -130,17 +130,17 @@ class _Layout(NamedTuple):
     """Both images on white, the matches that get lines and those that do not, and what to say."""
 
     canvas: NDArray[np.uint8]
-    lines: list[_Pair]
-    dots: list[_Pair]
+    lines: list[_Line]
+    dots: list[_Line]
     caption: str
 
 
-def _rgb(pair: _Pair) -> str:
+def _rgb(pair: _Line) -> str:
     blue, green, red = pair.colour
     return f"rgb({red},{green},{blue})"
 
 
-def _svg_circles(pair: _Pair, radius: int) -> list[str]:
+def _svg_circles(pair: _Line, radius: int) -> list[str]:
     return [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{_rgb(pair)}"/>'
         for x, y in (pair.start + 0.5, pair.end + 0.5)
@@ -170,7 +170,7 @@ def _layout(
     starts = _placed(here, scales[0], 0)
     ends = _placed(there, scales[1], shift)
     colours = _colours(starts, small[0].shape)
-    pairs = [_Pair(*each) for each in zip(starts, ends, colours, strict=True)]
+    pairs = [_Line(*each) for each in zip(starts, ends, colours, strict=True)]
     chosen = set(spread_out(starts, LINES).tolist())
     lines = [pair for i, pair in enumerate(pairs) if i in chosen]
     dots = [pair for i, pair in enumerate(pairs) if i not in chosen]

@@ -31,7 +31,9 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
     (4, 6)
     """
     if image is None:
-        raise ValueError("image: expected an array, got None (cv2.imread gives it for bad files)")
+        raise ValueError(
+            "image: expected an array, got None (cv2.imread returns None for files it cannot read)"
+        )
     array = unmasked(image, "image")
     if array.dtype.name not in _TYPES:
         raise ValueError(f"image: expected {', '.join(_TYPES)}, got {array.dtype}")

@@ -32,7 +32,7 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
     for source in map(Path, sources):
         for name, file in _images_of(source).items():
             if name in found:
-                raise ValueError(f"{found[name]} and {file}: two images of the name {name}")
+                raise ValueError(f"{found[name]} and {file}: two images named {name}")
             found[name] = file
     return dict(sorted(found.items()))
 

@@ -100,7 +100,7 @@ def read_gray(
     if pixels > max_pixels:
         raise ValueError(
             f"{path}: {header.width} x {header.height} px, expected at most {max_pixels:,} pixels "
-            "(max_pixels raises the limit)"
+            "(raise the limit with max_pixels)"
         )
     if not data or not header.whole:
         problem = "truncated or damaged, not a whole image" if data else "empty, not an image"
@@ -148,16 +148,16 @@ def _by_pillow(data: bytes, as_stored: bool) -> NDArray[np.uint8] | None:
         return None
 
 
-def reduced(image: NDArray[np.uint8], max_side: int | None) -> NDArray[np.uint8]:
+def reduced(image: NDArray[np.uint8], max_size: int | None) -> NDArray[np.uint8]:
     """An image (H, W) that is no longer than this on either side; None: as it is.
 
     >>> reduced(np.zeros((40, 80), np.uint8), 20).shape
     (10, 20)
     """
     longest = max(image.shape)
-    if max_side is None or longest <= max_side:
+    if max_size is None or longest <= max_size:
         return image
-    height, width = (max(1, round(n * max_side / longest)) for n in image.shape)
+    height, width = (max(1, round(n * max_size / longest)) for n in image.shape)
     if has_opencv():
         cv2 = opencv()
         smaller: NDArray[np.uint8] = cv2.resize(

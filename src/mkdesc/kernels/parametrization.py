@@ -270,7 +270,7 @@ def _parse_factor(name: str, arguments: str | None) -> Factor:
     own = registered_feature(name)
     if own is not None:
         if numbers != [str(own.dims)]:
-            raise ValueError(f"{name!r} is registered as {name}({own.dims})")
+            raise ValueError(f"{name!r} is registered with other dimensions, {name}({own.dims})")
         return own
     if len(numbers) == 2:
         return VonMises(float(numbers[0]), int(numbers[1]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,12 @@ class Preparation:
     ----------
     name
         How it is called in text and in model files.
-    side
+    reduced_size
         Larger patches, whose side must be a multiple of this, are reduced to it by means over
         squares; None: they are not.
     sigma
-        Of the Gaussian, in pixels of a 64-px patch if ``side`` is None, of the reduced one if not.
+        Of the Gaussian, in pixels of the reduced patch, or of a 64-px patch if ``reduced_size``
+        is None.
     reach
         The Gaussian has ``2 * reach + 1`` taps; the border is replicated.
     standardise
@@ -47,7 +49,7 @@ class Preparation:
     """
 
     name: str
-    side: int | None
+    reduced_size: int | None
     sigma: float
     reach: int
     standardise: bool
@@ -63,16 +65,22 @@ class Preparation:
         if PREPARATIONS.get(self.name, self) != self:
             raise ValueError(f"name: {self.name!r} is the name of another preparation")
 
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, by the names that they have in model files and in the explorer."""
+        fields = asdict(self)
+        fields["side"] = fields.pop("reduced_size")
+        return fields
+
     def reduction(self, size: int) -> int:
         """By which factor patches of ``size`` px are reduced."""
-        if self.side is None:
+        if self.reduced_size is None:
             return 1
-        if size % self.side:
+        if size % self.reduced_size:
             raise ValueError(
-                f"patch_size: the preparation {self.name!r} takes multiples of {self.side} px, "
-                f"got {size}"
+                f"patch_size: the preparation {self.name!r} takes multiples of "
+                f"{self.reduced_size} px, got {size}"
             )
-        return size // self.side
+        return size // self.reduced_size
 
     def taps(self, size: int) -> Array:
         """Half of the Gaussian (centre, 1 px, ...), for patches of ``size`` px, (reach + 1,).
@@ -80,7 +88,7 @@ class Preparation:
         >>> bool(np.isclose(PAPER.taps(64) @ [1, 2, 2], 1))
         True
         """
-        sigma = self.sigma * size / 64 if self.side is None else self.sigma
+        sigma = self.sigma * size / 64 if self.reduced_size is None else self.sigma
         taps = np.exp(-(np.arange(self.reach + 1.0) ** 2) / (2 * sigma**2))
         half: Array = taps / (2 * taps.sum() - taps[0])
         return half
@@ -123,7 +131,7 @@ def _smooth_rows(image: Array, taps: Array) -> Array:
 #: As in the authors' code. (The paper does not mention the smoothing; published models need it.)
 PAPER = Preparation(
     name="paper",
-    side=None,
+    reduced_size=None,
     sigma=1.4,
     reach=2,
     standardise=False,
@@ -137,7 +145,7 @@ PAPER = Preparation(
 #: Of the extended descriptor: 32 px, contrast and brightness removed, all pixels equal.
 STANDARD = Preparation(
     name="standard",
-    side=32,
+    reduced_size=32,
     sigma=1.5,
     reach=4,
     standardise=True,
@@ -149,7 +157,7 @@ STANDARD = Preparation(
     joint=True,
 )
 #: The same on 24 px: two thirds of the time, a little less accurate.
-STANDARD_24 = replace(STANDARD, name="standard-24", side=24, sigma=1.125)
+STANDARD_24 = replace(STANDARD, name="standard-24", reduced_size=24, sigma=1.125)
 
 #: And less smooth: details of large squares around keypoints.
 FINE_24 = replace(STANDARD_24, name="fine-24", sigma=0.75)

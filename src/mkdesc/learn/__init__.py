@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
         learn_photos,
         learn_phototourism,
     )
-    from mkdesc.learn.trained import TrainedHead
+    from mkdesc.learn.trained_head import TrainedHead
 
 __all__ = [
     "KeypointReport",
@@ -54,6 +54,6 @@ if not TYPE_CHECKING:
             "sources": (
                 "learn_colmap learn_hpatches learn_patches learn_photos learn_phototourism"
             ),
-            "trained": "TrainedHead",
+            "trained_head": "TrainedHead",
         },
     )

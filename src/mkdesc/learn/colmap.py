@@ -52,7 +52,7 @@ def colmap_blocks(
     for name, (xy, points) in observations.items():
         file = Path(images) / name
         if not file.is_file():
-            warnings.warn(f"{file} is not there; left out", stacklevel=2)
+            warnings.warn(f"{file} does not exist; left out", stacklevel=2)
             continue
         try:
             image = read_gray(file, as_stored=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.optional import needed
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
 from mkdesc.images.detectors.learned_weights import (
     Weights,
@@ -143,7 +143,7 @@ def learn_keypoints(
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.training import torch_threads
 
-    tell = nobody if progress is None else progress
+    tell = no_progress if progress is None else progress
     where = chosen_device(None if device == "auto" else device)
     chosen = recipe or recipe_for(where.type == "cpu", upright)
     mkd = load_model(model).fit()

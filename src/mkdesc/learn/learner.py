@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
 from mkdesc._support.work import Workers, share_memory
 from mkdesc._support.workfolder import WorkFolder
@@ -32,7 +32,7 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.photos import FreshPhotos
 from mkdesc.learn.report import Learned, Report
 from mkdesc.learn.shards import Part, Shard, held_out, parts_of
-from mkdesc.learn.trained import TrainedHead, split_points
+from mkdesc.learn.trained_head import TrainedHead, split_points
 from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
@@ -148,7 +148,7 @@ def learn_model(
 
 def _merged(shards: Sequence[Shard], parts: Iterable[Part], progress: Progress | None) -> Part:
     """What is kept of all shards, as of one."""
-    tell = progress or nobody
+    tell = progress or no_progress
     sizes = [getattr(shard, "size", 1) for shard in shards]
     tell("learning", 0, sum(sizes))
     found: list[Part] = []
@@ -159,7 +159,7 @@ def _merged(shards: Sequence[Shard], parts: Iterable[Part], progress: Progress |
         tell("learning", done, sum(sizes))
     if not any(part.patches for part in found):
         why = next((f"; {part.skipped[0]}" for part in found if part.skipped), "")
-        raise ValueError(f"there are no patches to learn from{why}")
+        raise ValueError(f"no patches to learn from{why}")
     if len(found) == 1:  # whose descriptors may be in a file: they stay there
         return found[0]
     own = np.concatenate([np.unique(part.labels) for part in found])

@@ -71,7 +71,7 @@ class Recipe:
         shifts twice as strong teach more, on its own kind of strips too.)
     photometric
         Bounds of the changes of the photograph.
-    max_side
+    max_size
         Larger photographs are first reduced to this many pixels; None: they are not.
     detector
         What finds the keypoints, a name out of :data:`mkdesc.images.detectors.registry.DETECTORS`.
@@ -89,7 +89,7 @@ class Recipe:
     perspective: bool = True
     scales_per_side: float = 5.0
     photometric: Photometric = field(default_factory=Photometric)
-    max_side: int | None = 1600
+    max_size: int | None = 1600
     detector: str = "sift"
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Recipe:
         for view in self.views:
             as_jitter(view)
         check_integer("keypoints_per_photo", self.keypoints_per_photo)
-        check_integer("max_side", self.max_side, least=32, optional=True)
+        check_integer("max_size", self.max_size, least=32, optional=True)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def photo_block(file: Path, index: int, how: Recipe, seed: int) -> PhotoBlock | 
         As for :func:`photo_blocks`.
     """
     try:
-        image = reduced(read_gray(file), how.max_side)
+        image = reduced(read_gray(file), how.max_size)
         frames = _frames(image, how)
         patches = _cut(_views(image, frames, how, np.random.default_rng([seed, index])), how)
     except (ValueError, OSError) as error:
@@ -293,7 +293,7 @@ class FreshPhotos:
         order = np.random.default_rng([self.seed, around, 1]).permutation(len(self.frames))
         index = list(self.frames)[order[place]]
         before = sum(map(len, list(self.frames.values())[: order[place]]))
-        image = reduced(read_gray(self.files[index]), self.recipe.max_side)
+        image = reduced(read_gray(self.files[index]), self.recipe.max_size)
         rng = np.random.default_rng([self.seed, index, around, 2])
         first = before * len(self.recipe.views)
         return first, _views(image, self.frames[index], self.recipe, rng)

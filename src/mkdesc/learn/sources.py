@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.locations import as_location
 from mkdesc._support.npy import BROKEN, read_archive
-from mkdesc._support.places import as_place
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, share_memory
 from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
@@ -23,12 +23,18 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks, point_shards
+from mkdesc.learn.file_shards import (
+    RowShard,
+    SequenceShard,
+    SubsetShard,
+    pairs_among,
+    whole_points,
+)
 from mkdesc.learn.learner import learn_model
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
 from mkdesc.learn.report import Learned
-from mkdesc.learn.rows import RowShard, SequenceShard, SubsetShard, pairs_among, whole_points
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
-from mkdesc.learn.trained import TrainedHead
+from mkdesc.learn.trained_head import TrainedHead
 
 __all__ = [
     "learn_colmap",
@@ -76,7 +82,7 @@ class _Source:
     size: int = 0
     pairs: PairRows | None = None
     fresh: FreshPhotos | None = None
-    tell: Progress = nobody
+    tell: Progress = no_progress
 
     def learn(
         self,
@@ -88,7 +94,7 @@ class _Source:
         parts: str | Path | None,
     ) -> Learned:
         """Learn from it here, or in other processes."""
-        self.tell, self.size = progress or nobody, self.size or self.patches
+        self.tell, self.size = progress or no_progress, self.size or self.patches
         return learn_model(
             [self] if share_memory(workers) else self.cut(),
             mkd,
@@ -153,7 +159,7 @@ def learn_patches(
 
     def shards() -> list[Shard]:
         cut = whole_points(labels, SHARD)
-        return [RowShard(as_place(path), rows, labels[rows]) for rows in cut]
+        return [RowShard(as_location(path), rows, labels[rows]) for rows in cut]
 
     data = _Source(blocks, shards, source.count)
     learned = data.learn(mkd, whitening, progress, trained, workers, parts)

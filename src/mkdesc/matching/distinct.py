@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_number
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.matching.nearest import augmented, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
 
@@ -124,7 +124,7 @@ def match_distinct(
     )
 
 
-@once
+@locked_cache
 def _compiled() -> Callable[..., None]:
     from numba import types
 

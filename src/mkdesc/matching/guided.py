@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_choice, check_number
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.matching.distinct import APART
 from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.nearest import Matches, check_limits, check_pair, of_unit_size
@@ -175,7 +175,7 @@ def _mapped(matrix: Floats, xy: Floats, flat: bool) -> Floats:
     return np.column_stack([mapped[:, :2] / depth[:, None], visible])
 
 
-@once
+@locked_cache
 def _compiled() -> Callable[..., None]:
     from numba import types
 

@@ -33,7 +33,7 @@ def mirrored_homography(here: Floats, there: Floats, threshold: float) -> Floats
     here, there
         (M, 2): positions of matches that agree on a fundamental matrix.
     threshold
-        Pixels an inlier may be off.
+        Largest error of an inlier, in pixels.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import unmasked
 from mkdesc._support.check import check_number
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
@@ -215,7 +215,7 @@ def augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]
     return np.concatenate([x, extra], axis=1)
 
 
-@once
+@locked_cache
 def _compiled() -> Callable[..., None]:
     from numba import types
 

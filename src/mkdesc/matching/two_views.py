@@ -194,33 +194,36 @@ def judge(
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
     agree = f"{found.inliers.sum()} matches agree on one geometry"
     if _false_alarms(matches, found, options) >= believed:
-        return Verdict(UNVERIFIED, f"{agree}, no more than by chance")
+        return Verdict(UNVERIFIED, f"{agree}, no more than chance explains")
     if found.geometry != "homography" and _is_mirrored(matches, found, options):
         return Verdict(
-            UNVERIFIED, f"{agree}, but one photograph is the other one mirrored: not this geometry"
+            UNVERIFIED,
+            f"{agree}, but one photograph mirrors the other, which this geometry excludes",
         )
-    moving = _moving(matches, found, options)
+    moving = _coherent_inliers(matches, found, options)
     count = moving.coherent
     if count < FEWEST and moving.repeated >= REPEATED:
         return Verdict(
             AMBIGUOUS,
-            f"repeated structure: ambiguous; {agree}, but neighbours that look alike go to "
-            "different places",
+            f"ambiguous, repeated structure: {agree}, but similar neighbours map to "
+            f"different places",
         )
     chance = _by_chance(matches, found, options) if FEWEST <= count < PLENTY else 0
     if count < max(FEWEST, TIMES * chance):
-        return Verdict(UNVERIFIED, f"{agree}, but only {count} places move as their neighbours do")
+        return Verdict(UNVERIFIED, f"{agree}, but only {count} places move with their neighbours")
     rival = _rival(matches, found, options, count)
     if rival:
         return Verdict(
             AMBIGUOUS,
-            f"repeated structure: ambiguous; {count} places agree on one geometry, and {rival} "
-            "that go elsewhere from the same places on another one",
+            f"ambiguous, repeated structure: {count} places agree on one geometry, "
+            f"but {rival} of the same places also agree on another",
         )
     return Verdict(VERIFIED, f"{count} places agree and move together", count)
 
 
-def _moving(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> Coherence:
+def _coherent_inliers(
+    matches: FrameMatches, found: Verified, options: TwoViewOptions
+) -> Coherence:
     """How the matches that agree move together; those behind a camera do not agree."""
     agree = matches.take(found.inliers)
     if found.matrix is not None:
@@ -264,7 +267,7 @@ def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) 
     for _ in range(SHUFFLES):
         shuffled = matches._replace(b=matches.b[rng.permutation(len(matches.b))])
         other = verify(shuffled, str(found.geometry), options)
-        most = max(most, _moving(shuffled, other, options).coherent)
+        most = max(most, _coherent_inliers(shuffled, other, options).coherent)
     return most
 
 
@@ -277,7 +280,7 @@ def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, cohe
     if len(rest.a) < least:
         return 0
     other = verify(rest, str(found.geometry), options)
-    places = _moving(rest, other, options).coherent if other.geometry else 0
+    places = _coherent_inliers(rest, other, options).coherent if other.geometry else 0
     if places < least:
         return 0
     near = [

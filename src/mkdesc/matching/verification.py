@@ -161,7 +161,7 @@ def choose_geometry(
     here, there
         Positions (M, 2) of all matches.
     threshold
-        Pixels an inlier may be off.
+        Largest error of an inlier, in pixels.
     posed
         Whether the cameras are known: an essential matrix that keeps most matches of the
         fundamental one is preferred to it.

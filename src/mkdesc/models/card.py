@@ -47,7 +47,7 @@ def preparation_numbers(parametrization: str) -> dict[str, Any]:
     >>> preparation_numbers("polar")["sigma"]
     1.4
     """
-    numbers = asdict(as_parametrization(parametrization).preparation)
+    numbers = as_parametrization(parametrization).preparation.to_dict()
     del numbers["name"]
     return numbers
 

@@ -221,7 +221,7 @@ def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
     card = Card.from_values(read_json(text))
     head = head_of(card.head, tensors)
     if card.fingerprint(tensors) != card.sha256:
-        raise ValueError("card and tensors do not belong together (sha256 differs)")
+        raise ValueError("its card does not match its tensors (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
     mkd = MKD(as_parametrization(card.parametrization), card.patch_size, side=card.side)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.retrieval.index import Found, Index
     from mkdesc.retrieval.pairs import all_pairs, read_pairs, sequential_pairs, write_pairs
     from mkdesc.retrieval.similar import similar_pairs
-    from mkdesc.retrieval.updating import Updated
+    from mkdesc.retrieval.updating import Updated, build_index
 
 __all__ = [
     "Agreement",
@@ -24,6 +24,7 @@ __all__ = [
     "Index",
     "Updated",
     "all_pairs",
+    "build_index",
     "find_groups",
     "read_pairs",
     "sequential_pairs",
@@ -40,6 +41,6 @@ if not TYPE_CHECKING:
             "index": "Found Index",
             "pairs": "all_pairs read_pairs sequential_pairs write_pairs",
             "similar": "similar_pairs",
-            "updating": "Updated",
+            "updating": "Updated build_index",
         },
     )

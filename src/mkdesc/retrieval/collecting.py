@@ -1,4 +1,4 @@
-"""From features of images to their signatures: words, then shards, in bounded memory."""
+"""From features of images to their signatures: words, then segments, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mkdesc._support.work import Workers, in_order
 from mkdesc._support.workfolder import cached_reader
 from mkdesc.features.folder import load_features
 from mkdesc.retrieval.codebook import SAMPLES, learn_words, words_for
-from mkdesc.retrieval.shards import Entry
+from mkdesc.retrieval.segments import Entry
 from mkdesc.retrieval.signature import make_signature
 
 __all__ = ["STRONGEST", "learn_from", "signatures_of"]

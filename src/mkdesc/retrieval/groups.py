@@ -1,29 +1,29 @@
-"""The places in a collection: groups of photographs that show the same."""
+"""The scenes in a collection: groups of photographs that show the same."""
 
 from __future__ import annotations
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import in_order
 from mkdesc.retrieval.agreement import agree
 from mkdesc.retrieval.index import Index
-from mkdesc.retrieval.pairs import Pair
+from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of, similar_pairs
 
 __all__ = ["find_groups", "verified_pairs"]
 
-#: Matches of two images that must agree for them to show the same place: one wrong link joins
-#: two places, so more than elsewhere.
+#: Matches of two images that must agree for them to show the same scene: one wrong link joins
+#: two scenes, so more than elsewhere.
 LEAST = 30
 
 
 def find_groups(
     index: Index, k: int | None = None, progress: Progress | None = None
 ) -> list[list[str]]:
-    """Names of photographs of the same place, the largest group first.
+    """Names of photographs of the same scene, the largest group first.
 
     Images that look alike are matched; those that are believed to show the same, with 30 matches
-    that agree, are of one place, as are those that a chain of such pairs leads to.
+    that agree, are of one scene, as are those that a chain of such pairs leads to.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def find_groups(
 
 def verified_pairs(
     index: Index, k: int | None = None, progress: Progress | None = None, least: int = 1
-) -> list[Pair]:
+) -> list[NamePair]:
     """Pairs of images that look alike and are believed to show the same.
 
     Parameters
@@ -55,10 +55,10 @@ def verified_pairs(
     least
         Matches that must agree.
     """
-    tell = progress or nobody
+    tell = progress or no_progress
     pairs = similar_pairs(index.signatures, k, tell)
 
-    def matches(pair: Pair) -> int:
+    def matches(pair: NamePair) -> int:
         one, other = (index.features(name) for name in pair)
         return len(agree(one, other).here)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,15 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer
-from mkdesc._support.progress import Progress
-from mkdesc._support.work import Workers
 from mkdesc.features.features import Features
-from mkdesc.features.folder import ImageFeatures, Settings, describe_image, load_features
+from mkdesc.features.folder import ImageFeatures, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
 from mkdesc.retrieval.signature import make_signature
-from mkdesc.retrieval.updating import Updated, update_index
 
 __all__ = ["Box", "Found", "Index"]
 
@@ -58,7 +54,7 @@ class Index:
     Parameters
     ----------
     path
-        Folder of the index, as :meth:`update` wrote it.
+        Folder of the index, as :func:`mkdesc.build_index` wrote it.
 
     Attributes
     ----------
@@ -74,12 +70,13 @@ class Index:
     Examples
     --------
     >>> import tempfile, cv2
+    >>> from mkdesc import build_index
     >>> folder = Path(tempfile.mkdtemp())
     >>> rng = np.random.default_rng(0)
     >>> for name in "abc":
     ...     noise = cv2.GaussianBlur(rng.integers(0, 256, (80, 90), np.uint8), (0, 0), 1.5)
     ...     _ = cv2.imwrite(str(folder / f"{name}.png"), cv2.normalize(noise, None, 0, 255, 32))
-    >>> Index.update(folder, folder / "index").added
+    >>> build_index(folder, folder / "index").added
     ['a.png', 'b.png', 'c.png']
     >>> index = Index(folder / "index")
     >>> [found.name for found in index.find(folder / "b.png", k=1)]
@@ -92,36 +89,6 @@ class Index:
         self.settings = manifest.checked_settings(self.path)
         self.signatures = manifest.load_signatures(self.path)
         self.sources = [Path(source) for source in manifest.sources]
-
-    @staticmethod
-    def update(
-        images: str | Path | Sequence[str | Path],
-        path: str | os.PathLike[str],
-        settings: Settings | None = None,
-        progress: Progress | None = None,
-        max_pixels: int = MAX_PIXELS,
-        workers: Workers = None,
-    ) -> Updated:
-        """Make an index of photographs, or bring it up to date.
-
-        Parameters
-        ----------
-        images
-            Photographs and folders of them. What is new or changed is described, what is gone
-            is forgotten.
-        path
-            Folder of the index. Interrupted, the same call goes on.
-        settings
-            How to detect and describe; None: as the index has it, or 1,000 keypoints.
-        progress
-            Told of every image.
-        max_pixels
-            Larger images are refused.
-        workers
-            Images at a time (None: one per core), an executor or a Dask client.
-        """
-        sources = [images] if isinstance(images, (str, Path)) else images
-        return update_index(sources, Path(path), settings, progress, max_pixels, workers)
 
     @cached_property
     def _describer(self) -> Features:
@@ -142,12 +109,12 @@ class Index:
 
     def image_path(self, name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         """The file of an image: in ``folder``, or where it was when it was indexed."""
-        places = self.sources if folder is None else [Path(folder)]
-        for place in places:
-            file = place / name if place.is_dir() else place
-            if file.is_file() and (place.is_dir() or file.name == name):
+        folders = self.sources if folder is None else [Path(folder)]
+        for folder_or_file in folders:
+            file = folder_or_file / name if folder_or_file.is_dir() else folder_or_file
+            if file.is_file() and (folder_or_file.is_dir() or file.name == name):
                 return file
-        raise FileNotFoundError(f"{name}: not in {', '.join(map(str, places))} any more")
+        raise FileNotFoundError(f"{name}: not in {', '.join(map(str, folders))} any more")
 
     def find(
         self,

@@ -2,9 +2,9 @@
 
 An index is a folder of
 
-* ``index.json``: settings, the file of the words, and the names of the shards;
+* ``index.json``: settings, the file of the words, and the names of the segments;
 * ``words-*.npy``: the visual words;
-* ``shard-*/``: signatures (:mod:`mkdesc.retrieval.shards`);
+* ``segment-*/``: signatures (:mod:`mkdesc.retrieval.segments`);
 * ``features/``: keypoints and descriptors, a file per image.
 
 Files are never changed: new ones are written beside them, ``index.json`` is replaced, and what it
@@ -29,7 +29,7 @@ from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
 from mkdesc.features.folder import Settings
 from mkdesc.retrieval.search import Signatures
-from mkdesc.retrieval.shards import Shard
+from mkdesc.retrieval.segments import Segment
 
 __all__ = [
     "FEATURES",
@@ -44,8 +44,8 @@ __all__ = [
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
 #: How those begin that a manifest names, and their names.
-OWN = ("shard-", "words-")
-_OWN = re.compile(r"(shard-|words-)[0-9]+(\.npy)?")
+OWN = ("segment-", "words-")
+_OWN = re.compile(r"(segment-|words-)[0-9]+(\.npy)?")
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Manifest:
         File of the visual words.
     learned_of
         How many images these were learned of.
-    shards
+    segments
         Folders of signatures.
     next
-        A number that no shard or file of words has had yet.
+        A number that no segment or file of words has had yet.
     """
 
     settings: dict[str, Any]
@@ -75,7 +75,7 @@ class Manifest:
     sources: list[str]
     words: str
     learned_of: int
-    shards: list[str] = field(default_factory=list)
+    segments: list[str] = field(default_factory=list)
     next: int = 0
 
     def checked_settings(self, folder: Path) -> Settings:
@@ -95,10 +95,10 @@ class Manifest:
     def load_signatures(self, folder: Path) -> Signatures:
         """All signatures, mapped; ValueError that names the file if one is damaged."""
         words = self.load_words(folder)
-        shards = [Shard(folder / name).checked() for name in self.shards]
-        if any(len(shard.starts) != len(words) + 1 for shard in shards):
-            raise ValueError(f"{folder / self.words}: of other words than the shards are")
-        return Signatures(words, shards)
+        segments = [Segment(folder / name).checked() for name in self.segments]
+        if any(len(segment.starts) != len(words) + 1 for segment in segments):
+            raise ValueError(f"{folder / self.words}: does not match the segments")
+        return Signatures(words, segments)
 
     def load_words(self, folder: Path) -> NDArray[np.float32]:
         """The visual words (K, D)."""
@@ -108,7 +108,7 @@ class Manifest:
                 raise ValueError
         except BROKEN:
             what = f"{folder / self.words}: missing or damaged"
-            raise ValueError(f"{what}; mkdesc index mends it") from None
+            raise ValueError(f"{what}; run mkdesc index to repair it") from None
         return words
 
 
@@ -116,14 +116,16 @@ def read_manifest(folder: Path) -> Manifest:
     """What an index is made of; ValueError if the folder is none."""
     path = folder / INDEX
     if not path.is_file():
-        raise FileNotFoundError(f"{folder}: no index here (mkdesc index IMAGES -o {folder})")
+        raise FileNotFoundError(
+            f"{folder}: not an index (to make one: mkdesc index IMAGES -o {folder})"
+        )
     try:
         found = read_json(path)
         known = {key.name for key in fields(Manifest)}
         manifest = Manifest(**{key: found[key] for key in known})
     except (ValueError, TypeError, KeyError):
         raise _damaged(path) from None
-    named = [manifest.words, *manifest.shards] if isinstance(manifest.shards, list) else [None]
+    named = [manifest.words, *manifest.segments] if isinstance(manifest.segments, list) else [None]
     if not all(isinstance(name, str) and _OWN.fullmatch(name) for name in named):
         raise _damaged(path)
     return manifest
@@ -140,8 +142,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:
-    """Remove the words and shards that are no part of an index, or not any more."""
-    kept = {manifest.words, *manifest.shards}
+    """Remove the words and segments that are no part of an index, or not any more."""
+    kept = {manifest.words, *manifest.segments}
     for file in folder.iterdir():
         if file.name.lstrip(".").startswith(OWN) and file.name not in kept:
             shutil.rmtree(file) if file.is_dir() else file.unlink()

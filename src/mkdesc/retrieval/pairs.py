@@ -15,7 +15,7 @@ from mkdesc.images.listing import SUFFIXES
 
 __all__ = [
     "AT_HAND",
-    "Pair",
+    "NamePair",
     "all_pairs",
     "check_output",
     "near_pairs",
@@ -25,7 +25,7 @@ __all__ = [
     "write_pairs",
 ]
 
-Pair = tuple[str, str]
+NamePair = tuple[str, str]
 
 
 #: Images whose descriptors are at hand at a time: pairs come in an order that needs no more.
@@ -35,7 +35,7 @@ _NAME = rf"[^\s\0]+({'|'.join(map(re.escape, SUFFIXES))})"
 OWN_PAIRS = rf"(?i)\A{_NAME} {_NAME}\r?\n".encode()
 
 
-def all_pairs(names: Collection[str]) -> Iterator[Pair]:
+def all_pairs(names: Collection[str]) -> Iterator[NamePair]:
     """Every pair of images once, those of nearby names in one go.
 
     Examples
@@ -52,7 +52,7 @@ def all_pairs(names: Collection[str]) -> Iterator[Pair]:
             yield from ((a, b) for a in group for b in other)
 
 
-def near_pairs(pairs: Iterable[Pair]) -> list[Pair]:
+def near_pairs(pairs: Iterable[NamePair]) -> list[NamePair]:
     """Pairs in an order in which those of nearby names are near each other.
 
     Blocks of images meet blocks of images, so that whoever keeps the last :data:`AT_HAND` images
@@ -70,7 +70,7 @@ def near_pairs(pairs: Iterable[Pair]) -> list[Pair]:
     return sorted(listed, key=lambda pair: (block[pair[0]], block[pair[1]], pair))
 
 
-def sequential_pairs(names: Collection[str], overlap: int = 10) -> list[Pair]:
+def sequential_pairs(names: Collection[str], overlap: int = 10) -> list[NamePair]:
     """Each image with those that follow it, as frames of a video do.
 
     Those 1 to ``overlap`` frames later, and 2, 4, 8 ... times ``overlap``. Numbers in names
@@ -110,7 +110,7 @@ def _counting(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def ordered(a: str, b: str) -> Pair:
+def ordered(a: str, b: str) -> NamePair:
     """Two images as a pair, the smaller name first."""
     return (a, b) if a < b else (b, a)
 
@@ -138,7 +138,7 @@ def check_output(
     check_target(path, reads, OWN_PAIRS, overwrite)
 
 
-def write_pairs(path: str | Path, pairs: Iterable[Pair], *, overwrite: bool = False) -> None:
+def write_pairs(path: str | Path, pairs: Iterable[NamePair], *, overwrite: bool = False) -> None:
     """Write pairs as hloc and COLMAP (``matches_importer --match_type pairs``) read them.
 
     Parameters
@@ -157,7 +157,7 @@ def write_pairs(path: str | Path, pairs: Iterable[Pair], *, overwrite: bool = Fa
         partial.write_text("".join(lines), encoding="utf-8")
 
 
-def read_pairs(path: str | Path, names: Collection[str]) -> list[Pair]:
+def read_pairs(path: str | Path, names: Collection[str]) -> list[NamePair]:
     """Pairs of images out of a text file (hloc's and COLMAP's): two names a line.
 
     Parameters

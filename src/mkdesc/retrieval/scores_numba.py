@@ -1,4 +1,4 @@
-"""The compiled loop of :mod:`mkdesc.retrieval.shards`; apart, so that numba is imported late."""
+"""The compiled loop of :mod:`mkdesc.retrieval.segments`; apart, so that numba is imported late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking signatures up: exact, over shards that are mapped and not read."""
+"""Looking signatures up: exact, over segments that are mapped and not read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
 from mkdesc._support.work import in_order
-from mkdesc.retrieval.shards import Shard
+from mkdesc.retrieval.segments import Segment
 from mkdesc.retrieval.signature import Signature
 
 __all__ = ["Neighbour", "Signatures", "best_of"]
@@ -32,14 +32,14 @@ class Signatures:
     ----------
     words
         (K, D): the visual words they are made by.
-    shards
+    segments
         Where they are.
     """
 
-    def __init__(self, words: NDArray[np.float32], shards: Sequence[Shard]) -> None:
+    def __init__(self, words: NDArray[np.float32], segments: Sequence[Segment]) -> None:
         self.words = words
-        self.shards = list(shards)
-        self._ends = list(accumulate(len(shard.names) for shard in self.shards))
+        self.segments = list(segments)
+        self._ends = list(accumulate(len(segment.names) for segment in self.segments))
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -47,13 +47,15 @@ class Signatures:
     @property
     def names(self) -> list[str]:
         """The images, in the order of :meth:`similarities`."""
-        return [name for shard in self.shards for name in shard.names]
+        return [name for segment in self.segments for name in segment.names]
 
     def similarities(self, query: Signature) -> NDArray[np.float32]:
-        """How similar each image (N,) is to a query, 0 to 1; shards by several threads."""
-        if len(self.shards) == 1:
-            return self.shards[0].similarities(query, self.words.shape[1])
-        parts = in_order(lambda shard: shard.similarities(query, self.words.shape[1]), self.shards)
+        """How similar each image (N,) is to a query, 0 to 1; segments by several threads."""
+        if len(self.segments) == 1:
+            return self.segments[0].similarities(query, self.words.shape[1])
+        parts = in_order(
+            lambda segment: segment.similarities(query, self.words.shape[1]), self.segments
+        )
         return np.concatenate([np.empty(0, np.float32), *parts])
 
     def nearest(self, query: Signature, k: int) -> list[Neighbour]:
@@ -63,8 +65,8 @@ class Signatures:
         return [Neighbour(self._name(i), float(scores[i])) for i in best_of(scores, k).tolist()]
 
     def _name(self, number: int) -> str:
-        shard = bisect_right(self._ends, number)
-        return self.shards[shard].names[number - (self._ends[shard - 1] if shard else 0)]
+        segment = bisect_right(self._ends, number)
+        return self.segments[segment].names[number - (self._ends[segment - 1] if segment else 0)]
 
 
 def best_of(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.retrieval.collecting import learn_from, signatures_of
-from mkdesc.retrieval.pairs import Pair, near_pairs, ordered
+from mkdesc.retrieval.pairs import NamePair, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
-from mkdesc.retrieval.shards import write_shards
+from mkdesc.retrieval.segments import write_segments
 
 __all__ = ["groups_of", "neighbours_for", "retrieved_pairs", "similar_pairs"]
 
@@ -33,12 +33,12 @@ def neighbours_for(images: int) -> int:
 
 def similar_pairs(
     signatures: Signatures, k: int | None = None, progress: Progress | None = None
-) -> list[Pair]:
+) -> list[NamePair]:
     """Images that look alike, and all of them connected.
 
     Each image is paired with the k / 2 that are most like it. As many of those pairs are of two
     images that have each other, there are fewer than N k / 2; the most similar pairs of all,
-    up to 2 k of an image, fill these up: they are of places of which there are many views.
+    up to 2 k of an image, fill these up: they are of scenes of which there are many views.
     Where images fall into groups without a pair between them, the most similar pair between a
     group and the others is added until there is one group.
 
@@ -51,7 +51,7 @@ def similar_pairs(
     progress
         Told of every image.
     """
-    tell = progress or nobody
+    tell = progress or no_progress
     names = signatures.names
     wanted = neighbours_for(len(names)) if k is None else k
     check_integer("k", wanted)
@@ -76,12 +76,12 @@ def similar_pairs(
 
 def _all_similarities(signatures: Signatures) -> Iterator[NDArray[np.float32]]:
     """The similarities (N,) of each image to all, one after the other."""
-    for shard in signatures.shards:
-        for *_, own in shard.entries():
+    for segment in signatures.segments:
+        for *_, own in segment.entries():
             yield signatures.similarities(own)
 
 
-def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
+def _joined(signatures: Signatures, pairs: set[NamePair]) -> set[NamePair]:
     """Pairs, and the most similar ones that make one group of all images."""
     names = signatures.names
     together = set(pairs)
@@ -89,7 +89,7 @@ def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
         of = _group_numbers(names, together)
         if of.max(initial=0) == 0:
             return together
-        links: dict[int, tuple[float, Pair]] = {}
+        links: dict[int, tuple[float, NamePair]] = {}
         for number, found in enumerate(_all_similarities(signatures)):
             found[of == of[number]] = -1
             best = int(found.argmax())
@@ -99,7 +99,7 @@ def _joined(signatures: Signatures, pairs: set[Pair]) -> set[Pair]:
         together |= {pair for _, pair in links.values()}
 
 
-def groups_of(names: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:
+def groups_of(names: Iterable[str], pairs: Iterable[NamePair]) -> list[list[str]]:
     """Images in groups: pairs lead from one of a group to every other. The largest come first.
 
     Examples
@@ -114,13 +114,13 @@ def groups_of(names: Iterable[str], pairs: Iterable[Pair]) -> list[list[str]]:
     return sorted(groups.values(), key=lambda group: (-len(group), group))
 
 
-def _group_numbers(names: Sequence[str], pairs: Iterable[Pair]) -> NDArray[np.integer]:
+def _group_numbers(names: Sequence[str], pairs: Iterable[NamePair]) -> NDArray[np.integer]:
     """The number (N,) of the group of each image."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    place = {name: number for number, name in enumerate(names)}
-    ends = np.array([[place[a], place[b]] for a, b in pairs], np.int64).reshape(-1, 2)
+    number_of = {name: number for number, name in enumerate(names)}
+    ends = np.array([[number_of[a], number_of[b]] for a, b in pairs], np.int64).reshape(-1, 2)
     links = coo_array((np.ones(len(ends)), tuple(ends.T)), shape=(len(names), len(names)))
     numbers: NDArray[np.integer] = connected_components(links, directed=False)[1]
     return numbers
@@ -132,7 +132,7 @@ def retrieved_pairs(
     k: int | None = None,
     progress: Progress | None = None,
     workers: Workers = None,
-) -> list[Pair]:
+) -> list[NamePair]:
     """The same for a folder of features, without an index.
 
     Parameters
@@ -149,5 +149,5 @@ def retrieved_pairs(
     words = learn_from(features, names)
     found = signatures_of(features, names, words, workers)
     with tempfile.TemporaryDirectory(prefix="mkdesc-") as folder:
-        shards = write_shards(Path(folder), 0, found, len(words))
-        return similar_pairs(Signatures(words, list(shards)), k, progress)
+        segments = write_segments(Path(folder), 0, found, len(words))
+        return similar_pairs(Signatures(words, list(segments)), k, progress)

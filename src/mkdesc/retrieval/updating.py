@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mkdesc._support.files import atomic_path, only_here
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import check_settings, is_untouched
 from mkdesc.features.folder import (
@@ -34,9 +35,9 @@ from mkdesc.retrieval.manifest import (
     remove_others,
     write_manifest,
 )
-from mkdesc.retrieval.shards import SHARD, Entry, Shard, write_shards
+from mkdesc.retrieval.segments import SEGMENT, Entry, Segment, write_segments
 
-__all__ = ["DEFAULT", "Updated", "update_index"]
+__all__ = ["DEFAULT", "Updated", "build_index"]
 
 #: Words are learned again when there are so many times as many images.
 GROWTH = 4
@@ -62,19 +63,40 @@ class Updated(NamedTuple):
     bad: dict[str, str]
 
 
-def update_index(
-    sources: Sequence[str | Path],
-    path: Path,
+def build_index(
+    images: str | Path | Sequence[str | Path],
+    path: str | os.PathLike[str],
     settings: Settings | None = None,
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> Updated:
-    """Make an index of photographs, or bring it up to date; see :meth:`mkdesc.Index.update`."""
-    images = find_images(sources)
+    """Make an index of photographs, or bring it up to date.
+
+    Parameters
+    ----------
+    images
+        Photographs and folders of them. What is new or changed is described, what is gone
+        is forgotten.
+    path
+        Folder of the index. Interrupted, the same call goes on.
+    settings
+        How to detect and describe; None: as the index has it, or 1,000 keypoints.
+    progress
+        Told of every image.
+    max_pixels
+        Larger images are refused.
+    workers
+        Images at a time (None: one per core), an executor or a Dask client.
+    """
+    sources = [images] if isinstance(images, (str, Path)) else images
+    path = Path(path)
+    found = find_images(sources)
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
-        return _updated(images, sources, path, settings, progress or nobody, max_pixels, workers)
+        return _updated(
+            found, sources, path, settings, progress or no_progress, max_pixels, workers
+        )
 
 
 def _updated(
@@ -91,8 +113,8 @@ def _updated(
     made_of = json.loads(how.to_json())
     if before is not None:
         check_settings(path, before.made_of, made_of)
-    state, shards = _usable(path, before) if before else (None, [])
-    stored = {name: source for shard in shards for name, source in shard.sources.items()}
+    state, segments = _usable(path, before) if before else (None, [])
+    stored = {name: source for segment in segments for name, source in segment.sources.items()}
     features = path / FEATURES
     kept = {
         name
@@ -114,24 +136,24 @@ def _updated(
         reason = next(iter(extracted.bad.values()))
         raise ValueError(f"none of {len(images)} images is usable; {reason}")
 
-    places = [str(Path(source).resolve()) for source in sources]
-    state = state or Manifest(asdict(how), made_of, places, "", 0)
+    folders = [str(Path(source).resolve()) for source in sources]
+    state = state or Manifest(asdict(how), made_of, folders, "", 0)
     again = described
     if len(alive) > GROWTH * state.learned_of:
         state = _learned(path, alive, state)
-        shards, again = [], alive
-    untouched, rest = _divided(shards, kept, bool(described))
-    if again or rest or replace(state, sources=places) != before:
+        segments, again = [], alive
+    untouched, rest = _divided(segments, kept, bool(described))
+    if again or rest or replace(state, sources=folders) != before:
         words = state.load_words(path)
         file = (path / state.words).absolute()
         new_ones = signatures_of(features, again, file, workers)
-        pool = chain(_of_shards(rest, kept), new_ones)
-        total = len(again) + sum(len(kept.intersection(shard.names)) for shard in rest)
-        state = replace(state, shards=untouched, sources=places)
+        pool = chain(_of_segments(rest, kept), new_ones)
+        total = len(again) + sum(len(kept.intersection(segment.names)) for segment in rest)
+        state = replace(state, segments=untouched, sources=folders)
         told = _told(pool, tell, total)
-        for shard in write_shards(path, state.next, told, len(words)):
-            listed = [*state.shards, shard.folder.name]
-            state = replace(state, shards=listed, next=state.next + 1)
+        for segment in write_segments(path, state.next, told, len(words)):
+            listed = [*state.segments, segment.folder.name]
+            state = replace(state, segments=listed, next=state.next + 1)
             write_manifest(path, state)
         write_manifest(path, state)  # there may have been no image left to write
     remove_others(path, state)
@@ -157,47 +179,49 @@ def _known(path: Path) -> Manifest | None:
     return None
 
 
-def _usable(path: Path, found: Manifest) -> tuple[Manifest, list[Shard]]:
-    """What is whole of an index; images of damaged shards are new again."""
+def _usable(path: Path, found: Manifest) -> tuple[Manifest, list[Segment]]:
+    """What is whole of an index; images of damaged segments are new again."""
     try:
         words = found.load_words(path)
     except ValueError:
-        return replace(found, learned_of=0, shards=[]), []
-    shards = []
-    for name in found.shards:
+        return replace(found, learned_of=0, segments=[]), []
+    segments = []
+    for name in found.segments:
         with suppress(ValueError):
-            shard = Shard(path / name).checked()
-            if len(shard.starts) == len(words) + 1:
-                shards.append(shard)
-    return replace(found, shards=[shard.folder.name for shard in shards]), shards
+            segment = Segment(path / name).checked()
+            if len(segment.starts) == len(words) + 1:
+                segments.append(segment)
+    return replace(found, segments=[segment.folder.name for segment in segments]), segments
 
 
 def _learned(path: Path, names: Sequence[str], state: Manifest) -> Manifest:
-    """The state of an index with newly learned words and no shards."""
+    """The state of an index with newly learned words and no segments."""
     file = f"words-{state.next:06d}.npy"
     with atomic_path(path / file) as partial, partial.open("wb") as raw:
         np.save(raw, learn_from(path / FEATURES, names))
-    return replace(state, words=file, learned_of=len(names), shards=[], next=state.next + 1)
+    return replace(state, words=file, learned_of=len(names), segments=[], next=state.next + 1)
 
 
-def _divided(shards: Iterable[Shard], kept: set[str], more: bool) -> tuple[list[str], list[Shard]]:
-    """Names of shards that stay as they are, and those to write again.
+def _divided(
+    segments: Iterable[Segment], kept: set[str], more: bool
+) -> tuple[list[str], list[Segment]]:
+    """Names of segments that stay as they are, and those to write again.
 
     These are those with images that have changed or gone, and, if there are ``more`` images,
     those that have room for them.
     """
     stay, rest = [], []
-    for shard in shards:
-        if kept.issuperset(shard.names) and (not more or len(shard.names) >= SHARD):
-            stay.append(shard.folder.name)
+    for segment in segments:
+        if kept.issuperset(segment.names) and (not more or len(segment.names) >= SEGMENT):
+            stay.append(segment.folder.name)
         else:
-            rest.append(shard)
+            rest.append(segment)
     return stay, rest
 
 
-def _of_shards(shards: Iterable[Shard], kept: set[str]) -> Iterator[Entry]:
-    for shard in shards:
-        yield from (entry for entry in shard.entries() if entry[0] in kept)
+def _of_segments(segments: Iterable[Segment], kept: set[str]) -> Iterator[Entry]:
+    for segment in segments:
+        yield from (entry for entry in segment.entries() if entry[0] in kept)
 
 
 def _told(pool: Iterable[Entry], tell: Progress, total: int) -> Iterator[Entry]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
-    from mkdesc.sfm.pipeline import Mapping, Matched, map_database, match_images, reconstruct
+    from mkdesc.sfm.pipeline import Matched, SfmOptions, map_database, match_images, reconstruct
     from mkdesc.sfm.report import SfmReport, read_report
 
 __all__ = [
-    "Mapping",
     "Matched",
+    "SfmOptions",
     "SfmReport",
     "map_database",
     "match_images",
@@ -27,7 +27,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "pipeline": "Mapping Matched map_database match_images reconstruct",
+            "pipeline": "SfmOptions Matched map_database match_images reconstruct",
             "report": "SfmReport read_report",
         },
     )

@@ -15,7 +15,7 @@ from mkdesc.features.folder import ImageFeatures
 from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.guided import rematch
 from mkdesc.retrieval.agreement import local_features
-from mkdesc.sfm.believing import WITHIN, geometry_of
+from mkdesc.sfm.doubtful_pairs import WITHIN, geometry_of
 
 __all__ = ["guide_pairs"]
 

@@ -8,13 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkdesc._support.apart import run_apart
 from mkdesc._support.files import atomic_folder
+from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.sfm.centres import refine_centres
 from mkdesc.sfm.log import colmap_log
-from mkdesc.sfm.places import certain_pairs, places_among
+from mkdesc.sfm.principal_points import refine_centres
+from mkdesc.sfm.scenes import certain_pairs, scenes_among
 
 if TYPE_CHECKING:
     import pycolmap
@@ -25,7 +25,7 @@ __all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 SPARSE = "sparse"
 #: Matches of two images that must agree, for COLMAP to connect them.
 LEAST = 15
-#: How often to try places of how many images, where some are left over.
+#: How often to try scenes of how many images, where some are left over.
 TRIES, SMALL = 4, 30
 
 
@@ -36,7 +36,7 @@ def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
     RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
     """
     tell("verifying", 0, 0)
-    run_apart(_verify, str(base), seed or 0)
+    run_isolated(_verify, str(base), seed or 0)
     tell("verifying", 1, 1)
 
 
@@ -57,7 +57,7 @@ def map_images(
     centres: bool,
     tell: Progress,
 ) -> dict[int, pycolmap.Reconstruction]:
-    """COLMAP's incremental mapping of each place; replaces earlier models as a whole.
+    """COLMAP's incremental mapping of each scene; replaces earlier models as a whole.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def map_images(
     centres
         Whether to move principal points.
     tell
-        Told of every place, in images.
+        Told of every scene, in images.
 
     Returns
     -------
@@ -101,48 +101,48 @@ def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
 def _all_models(
     base: Path, images: Path, seed: int | None, tell: Progress
 ) -> Iterator[pycolmap.Reconstruction]:
-    """The models of each place by itself, then those of what they leave over of it.
+    """The models of each scene by itself, then those of what they leave over of it.
 
     COLMAP keeps a model of two images, and tries pairs that are less good to begin with, only
-    where it has found nothing else; so a place is mapped as if there were no other.
+    where it has found nothing else; so a scene is mapped as if there were no other.
     """
     certain = certain_pairs(base)
     with pycolmap_module().Database.open(base) as file:
-        waiting = places_among([image.name for image in file.read_all_images()], certain)
+        waiting = scenes_among([image.name for image in file.read_all_images()], certain)
     total = sum(map(len, waiting))
     done = seen = 0
-    place: list[str] = []
+    scene: list[str] = []
 
     def more(count: int) -> None:
         nonlocal seen
-        seen = min(seen + count, len(place))
+        seen = min(seen + count, len(scene))
         tell("mapping", done + seen, total)
 
     while waiting:
-        place = waiting.pop(0)
+        scene = waiting.pop(0)
         seen = 0
-        left = set(place)
-        for model in _best_models(base, place, images, seed, more):
+        left = set(scene)
+        for model in _best_models(base, scene, images, seed, more):
             left -= {image.name for image in model.images.values() if image.has_pose}
             yield model
-        rest = places_among(left, certain) if len(left) < len(place) else []
+        rest = scenes_among(left, certain) if len(left) < len(scene) else []
         waiting += rest
-        done += len(place) - sum(map(len, rest))
+        done += len(scene) - sum(map(len, rest))
         tell("mapping", done, total)
 
 
 def _best_models(
-    base: Path, place: list[str], images: Path, seed: int | None, more: Callable[[int], None]
+    base: Path, scene: list[str], images: Path, seed: int | None, more: Callable[[int], None]
 ) -> list[pycolmap.Reconstruction]:
-    """The models of a place; where it is small, of the best of some tries.
+    """The models of a scene; where it is small, of the best of some tries.
 
     Where COLMAP begins is chance, and decides how many images join.
     """
     best: list[pycolmap.Reconstruction] = []
-    for number in range(TRIES if len(place) <= SMALL else 1):
-        found = _models_of(base, place, images, number + (seed or 0), seed is not None, more)
+    for number in range(TRIES if len(scene) <= SMALL else 1):
+        found = _models_of(base, scene, images, number + (seed or 0), seed is not None, more)
         best = max(best, found, key=_worth)
-        if _worth(best)[0] == len(place):
+        if _worth(best)[0] == len(scene):
             break
     return best
 
@@ -154,7 +154,7 @@ def _worth(models: list[pycolmap.Reconstruction]) -> tuple[int, int]:
 
 def _models_of(
     base: Path,
-    place: list[str],
+    scene: list[str],
     images: Path,
     seed: int,
     one: bool,
@@ -167,7 +167,7 @@ def _models_of(
     pycolmap = pycolmap_module()
     # Made anew of the database: the order in which images are in here changes what is found.
     chosen = pycolmap.DatabaseCacheOptions()
-    chosen.image_names, chosen.min_num_matches = set(place), LEAST
+    chosen.image_names, chosen.min_num_matches = set(scene), LEAST
     with pycolmap.Database.open(base) as file:
         part = pycolmap.DatabaseCache.create(file, chosen)
     pycolmap.set_random_seed(seed)
@@ -218,19 +218,20 @@ def why_no_model(base: Path, log: Path) -> str:
             found = f"no two of {len(names)} images have a match"
         else:
             found = (
-                f"no two of {len(names)} images agree beyond chance; the most matches that agree "
-                f"are {most[1]} of {most[2]}, of {best}"
+                f"no two of {len(names)} images agree beyond chance; the best pair, {best}, "
+                f"has {most[1]} of {most[2]} matches that agree"
             )
         return (
-            f"{found}: they may not overlap, or too little; try more keypoints, a higher ratio, "
-            f"other pairs, or photographs between them (see {log})"
+            f"{found}: the photographs may overlap too little; try more keypoints, a higher "
+            f"ratio, other pairs, or photographs in between (see {log})"
         )
     few = sorted({*names.values()} - {name for pair in certain for name in pair})
-    alone = f"; {len(few)} images agree with no other: {', '.join(few[:5])}" if few else ""
+    alone = f"; {len(few)} images match no other: {', '.join(few[:5])}" if few else ""
     return (
-        f"{len(certain)} pairs of images agree, {best} best ({most[1]} matches), but none could "
-        f"begin a model{alone}: the camera may only have turned, or hardly moved; try more "
-        f"keypoints or views from further apart (see {log})"
+        f"{len(certain)} pairs of images agree, best {best} ({most[1]} matches), "
+        f"but none could start a model{alone}: the camera may have rotated "
+        f"without moving; try more keypoints or views from further apart (see "
+        f"{log})"
     )
 
 

@@ -14,7 +14,7 @@ from mkdesc._support.workfolder import cached_reader
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import features_path, load_file
 from mkdesc.matching.nearest import Matches, match_descriptors
-from mkdesc.retrieval.pairs import AT_HAND, Pair
+from mkdesc.retrieval.pairs import AT_HAND, NamePair
 
 __all__ = ["match_pairs"]
 
@@ -22,7 +22,7 @@ __all__ = ["match_pairs"]
 def match_pairs(
     base: Path,
     features: Path,
-    pairs: Sequence[Pair],
+    pairs: Sequence[NamePair],
     ratio: float | None,
     max_distance: float | None,
     tell: Progress,
@@ -60,7 +60,9 @@ def match_pairs(
             tell("matching", len(pairs) - len(missing) + done, len(pairs))
 
 
-def _match(folder: Path, ratio: float | None, max_distance: float | None, pair: Pair) -> Matches:
+def _match(
+    folder: Path, ratio: float | None, max_distance: float | None, pair: NamePair
+) -> Matches:
     here, there = (_descriptors(features_path(folder, name)) for name in pair)
     return match_descriptors(here, there, ratio=ratio, max_distance=max_distance)
 

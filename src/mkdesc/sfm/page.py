@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc.sfm.places import certain_pairs
 from mkdesc.sfm.report import SfmReport
+from mkdesc.sfm.scenes import certain_pairs
 
 __all__ = ["PAGE", "write_page"]
 
@@ -88,26 +88,26 @@ def write_page(path: Path, report: SfmReport, models: Mapping[int, Any], databas
 
 
 def _cameras(model: Any) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Names, places (N, 3) and directions of view (N, 3) of the cameras."""
+    """Names, positions (N, 3) and directions of view (N, 3) of the cameras."""
     images = sorted(
         (image for image in model.images.values() if image.has_pose), key=lambda one: one.name
     )
-    places = np.array([image.projection_center() for image in images]).reshape(-1, 3)
+    positions = np.array([image.projection_center() for image in images]).reshape(-1, 3)
     views = np.array([image.viewing_direction() for image in images]).reshape(-1, 3)
-    return [image.name for image in images], places, views
+    return [image.name for image in images], positions, views
 
 
 def _points(model: Any) -> tuple[NDArray[np.float64], list[str]]:
-    """Places (N, 3) and colours of points, evenly chosen; none of the furthest hundredth."""
+    """Positions (N, 3) and colours of points, evenly chosen; none of the furthest hundredth."""
     found = list(model.points3D.values())
-    places = np.array([point.xyz for point in found]).reshape(-1, 3)
-    if not len(places):
-        return places, []
-    away = np.linalg.norm(places - np.median(places, axis=0), axis=1)
+    positions = np.array([point.xyz for point in found]).reshape(-1, 3)
+    if not len(positions):
+        return positions, []
+    away = np.linalg.norm(positions - np.median(positions, axis=0), axis=1)
     near = np.flatnonzero(away <= np.quantile(away, 0.99))
     chosen = near[np.unique(np.linspace(0, len(near) - 1, min(POINTS, len(near))).astype(int))]
     colours = [f"rgb({','.join(map(str, found[i].color.tolist()))})" for i in chosen]
-    return places[chosen].round(4), colours
+    return positions[chosen].round(4), colours
 
 
 #: What the axes of views are.
@@ -135,9 +135,9 @@ def _space(model: Any) -> Any:
     import plotly.graph_objects as go
 
     axes = _upright(model)
-    places, colours = _points(model)
+    positions, colours = _points(model)
     names, cameras, views = _cameras(model)
-    x, y, z = (places @ axes.T).T
+    x, y, z = (positions @ axes.T).T
     cx, cy, cz = (cameras @ axes.T).T
     length = 0.05 * float(np.linalg.norm(np.ptp(cameras, axis=0)) or 1)
     ends = (cameras + length * views) @ axes.T
@@ -178,9 +178,9 @@ def _above(model: Any) -> Any:
     import plotly.graph_objects as go
 
     axes = _upright(model)
-    places, _ = _points(model)
+    positions, _ = _points(model)
     names, cameras, _ = _cameras(model)
-    x, y, _ = (places @ axes.T).T
+    x, y, _ = (positions @ axes.T).T
     cx, cy, _ = (cameras @ axes.T).T
     figure = go.Figure(
         [

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mkdesc._support.files import atomic_path, only_here, saying_what_failed
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import content_part
@@ -23,18 +23,18 @@ from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits
-from mkdesc.retrieval.pairs import AT_HAND, Pair, all_pairs, read_pairs, sequential_pairs
+from mkdesc.retrieval.pairs import AT_HAND, NamePair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
-from mkdesc.sfm.believing import drop_unbelieved
+from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
-from mkdesc.sfm.places import share_cameras
 from mkdesc.sfm.report import SfmReport, make_report, read_report
+from mkdesc.sfm.scenes import share_cameras
 
-__all__ = ["PAIRS", "Mapping", "Matched", "map_database", "match_images", "reconstruct"]
+__all__ = ["PAIRS", "Matched", "SfmOptions", "map_database", "match_images", "reconstruct"]
 
 #: Ways to choose pairs, besides a file of them.
 PAIRS = ("auto", "exhaustive", "sequential", "retrieved")
@@ -49,7 +49,7 @@ _OTHERS = ("settings", "refine_centres", "seed")
 
 
 @dataclass(frozen=True)
-class Mapping:
+class SfmOptions:
     """How images become a model.
 
     Attributes
@@ -64,7 +64,8 @@ class Mapping:
     camera_model
         COLMAP's name of the camera model.
     refine_centres
-        Whether to move principal points (:mod:`mkdesc.sfm.centres`) or leave them in the middle.
+        Whether to move principal points (:mod:`mkdesc.sfm.principal_points`) or leave them in the
+        middle.
     seed
         The same seed gives the same model on the same machine, mapped by one thread; None: all
         threads are used, and models may differ a little from run to run.
@@ -112,7 +113,7 @@ def reconstruct(
     images: str | Path,
     output: str | Path,
     *,
-    how: Mapping | None = None,
+    options: SfmOptions | None = None,
     pairs: str | Path = "auto",
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
@@ -128,7 +129,7 @@ def reconstruct(
         Folder to write: ``features/``, ``database.db``, ``sparse/<n>/`` (COLMAP's binary files
         and ``points.ply``, the largest model as 0), ``report.json``, ``report.html`` (if plotly
         is there) and ``colmap.log``.
-    how
+    options
         All settings.
     pairs
         Which images are matched. ``"exhaustive"``: all. ``"retrieved"``: those that look alike.
@@ -148,54 +149,56 @@ def reconstruct(
     SfmReport
         ValueError, which says why, if no model came out.
     """
-    how = how or Mapping()
-    tell = progress or nobody
+    options = options or SfmOptions()
+    tell = progress or no_progress
     target = Path(output)
     with only_here(target):
         before = read_report(target / REPORT)
-        matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
+        matched, wanted = _prepared(images, target, options, pairs, tell, max_pixels, workers)
         if before is not None and (target / SPARSE).is_dir():
             earlier = SfmReport.from_dict(before, matched.made_of)
             if earlier is not None:
                 return earlier
-        _match(target, wanted, how, tell, workers)
-        return _mapped(matched, Path(images), target, how, tell)
+        _match(target, wanted, options, tell, workers)
+        return _mapped(matched, Path(images), target, options, tell)
 
 
 def match_images(
     images: str | Path,
     output: str | Path,
-    how: Mapping | None = None,
+    options: SfmOptions | None = None,
     pairs: str | Path = "auto",
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> Matched:
     """The first half of :func:`reconstruct`: ``features/`` and ``database.db``."""
-    how = how or Mapping()
-    tell = progress or nobody
+    options = options or SfmOptions()
+    tell = progress or no_progress
     target = Path(output)
     with only_here(target):
-        matched, wanted = _prepared(images, target, how, pairs, tell, max_pixels, workers)
-        _match(target, wanted, how, tell, workers)
+        matched, wanted = _prepared(images, target, options, pairs, tell, max_pixels, workers)
+        _match(target, wanted, options, tell, workers)
     return matched
 
 
 def _prepared(
     images: str | Path,
     target: Path,
-    how: Mapping,
+    options: SfmOptions,
     pairs: str | Path,
     tell: Progress,
     max_pixels: int,
     workers: Workers,
-) -> tuple[Matched, list[Pair]]:
+) -> tuple[Matched, list[NamePair]]:
     """Describe the images, choose the pairs, and begin the database."""
     pycolmap_module()  # said before the work if it is not there
-    how = replace(how, settings=replace(how.settings, as_stored=True))  # as COLMAP reads them
-    check_limits(how.ratio, how.max_distance)
-    database.check_cameras(how.cameras, how.camera_model)
-    _check_seed(how.seed)
+    options = replace(
+        options, settings=replace(options.settings, as_stored=True)
+    )  # as COLMAP reads them
+    check_limits(options.ratio, options.max_distance)
+    database.check_cameras(options.cameras, options.camera_model)
+    _check_seed(options.seed)
     found = find_images([images])
     if len(found) < 2:
         raise ValueError(f"{images}: expected two images or more, got {len(found)}")
@@ -203,15 +206,15 @@ def _prepared(
         raise ValueError(f"pairs: expected {', '.join(PAIRS)} or a text file, got {str(pairs)!r}")
     listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
     _check_pages(target)
-    settings = how.to_json()
+    settings = options.to_json()
     base = target / DATABASE
     stored = database.stored_images(base, settings)
     if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
     extracted = extract_features(
         found,
         target / FEATURES,
-        settings=how.settings,
+        settings=options.settings,
         progress=tell,
         max_pixels=max_pixels,
         workers=workers,
@@ -235,11 +238,11 @@ def _prepared(
     new = contents.keys() - stored.keys()
     if new:
         # Images of one camera are verified as those of two are; which share one is seen then.
-        cameras = "per-image" if how.cameras == "auto" else how.cameras
+        cameras = "per-image" if options.cameras == "auto" else options.cameras
         database.add_features(
-            base, target / FEATURES, new, settings, Path(images), cameras, how.camera_model
+            base, target / FEATURES, new, settings, Path(images), cameras, options.camera_model
         )
-    own = {"refine_centres": how.refine_centres, "seed": how.seed}
+    own = {"refine_centres": options.refine_centres, "seed": options.seed}
     made_of = {
         "settings": {**json.loads(settings), **own},
         "pairs": _digest(wanted),
@@ -260,23 +263,23 @@ def _check_seed(seed: int | None) -> None:
 
 
 def _match(
-    target: Path, wanted: list[Pair], how: Mapping, tell: Progress, workers: Workers
+    target: Path, wanted: list[NamePair], options: SfmOptions, tell: Progress, workers: Workers
 ) -> None:
     base = target / DATABASE
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
         with colmap_log(target):
             match_pairs(
-                base, target / FEATURES, wanted, how.ratio, how.max_distance, tell, workers
+                base, target / FEATURES, wanted, options.ratio, options.max_distance, tell, workers
             )
-        verify_pairs(base, how.seed, tell)
-        drop_unbelieved(base, tell)
-        if how.guided:
+        verify_pairs(base, options.seed, tell)
+        drop_doubtful_pairs(base, tell)
+        if options.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             with colmap_log(target):
-                guide_pairs(base, wanted, kept, how.ratio, tell)
-            verify_pairs(base, how.seed, tell)
-            drop_unbelieved(base, tell)
-        if how.cameras == "auto":
+                guide_pairs(base, wanted, kept, options.ratio, tell)
+            verify_pairs(base, options.seed, tell)
+            drop_doubtful_pairs(base, tell)
+        if options.cameras == "auto":
             share_cameras(base)
 
 
@@ -284,7 +287,7 @@ def map_database(
     existing: str | Path,
     images: str | Path,
     output: str | Path,
-    how: Mapping | None = None,
+    options: SfmOptions | None = None,
     progress: Progress | None = None,
 ) -> SfmReport:
     """The second half of :func:`reconstruct`, for a database of anybody's.
@@ -297,7 +300,7 @@ def map_database(
         Folder of the photographs.
     output
         As for :func:`reconstruct`; without ``features/``.
-    how
+    options
         ``refine_centres`` and ``seed`` matter.
     progress
         Told of every step and how far it is.
@@ -305,24 +308,24 @@ def map_database(
     target = Path(output)
     with only_here(target):
         return _map_database(
-            Path(existing), Path(images), target, how or Mapping(), progress or nobody
+            Path(existing), Path(images), target, options or SfmOptions(), progress or no_progress
         )
 
 
 def _map_database(
-    existing: Path, images: Path, target: Path, how: Mapping, tell: Progress
+    existing: Path, images: Path, target: Path, options: SfmOptions, tell: Progress
 ) -> SfmReport:
     pycolmap = pycolmap_module()
-    _check_seed(how.seed)
+    _check_seed(options.seed)
     read_report(target / REPORT)  # refuses what is not ours
     if (target / SPARSE).exists() and not (target / REPORT).exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another place")
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
     base = target / DATABASE
     if not existing.is_file():
         what = "expected a file" if existing.exists() else "does not exist"
         raise FileNotFoundError(f"{existing}: {what}")
     if is_same(base, existing):
-        raise ValueError(f"{existing}: is in the folder to write, {target}; choose another one")
+        raise ValueError(f"{existing}: lies in the output folder {target}; choose another output")
     _check_pages(target)
     with atomic_path(base) as partial:
         shutil.copyfile(existing, partial)
@@ -338,19 +341,21 @@ def _map_database(
             raise ValueError(f"{existing}: no matches in this database")
     with saying_what_failed(base, RuntimeError):
         if not verified:
-            verify_pairs(base, how.seed, tell)
-        drop_unbelieved(base, tell)
+            verify_pairs(base, options.seed, tell)
+        drop_doubtful_pairs(base, tell)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
     matched = Matched(base, count[0], {}, {"database": digest})
-    return _mapped(matched, images, target, how, tell)
+    return _mapped(matched, images, target, options, tell)
 
 
 def _mapped(
-    matched: Matched, images: Path, target: Path, how: Mapping, tell: Progress
+    matched: Matched, images: Path, target: Path, options: SfmOptions, tell: Progress
 ) -> SfmReport:
     """Map what is matched, and write the reports."""
     with colmap_log(target):
-        models = map_images(matched.database, images, target, how.seed, how.refine_centres, tell)
+        models = map_images(
+            matched.database, images, target, options.seed, options.refine_centres, tell
+        )
     if not models:
         bad = "".join(f"; left out: {reason}" for reason in matched.bad.values())
         raise ValueError(f"{images}: {why_no_model(matched.database, target / LOG)}{bad}")
@@ -363,7 +368,7 @@ def _mapped(
 
 def _chosen(
     way: str, names: Sequence[str], features: Path, tell: Progress, workers: Workers
-) -> list[Pair]:
+) -> list[NamePair]:
     """The pairs to match."""
     if way == "auto":
         way = "exhaustive" if len(names) <= FEW else "retrieved"
@@ -374,7 +379,7 @@ def _chosen(
     return retrieved_pairs(features, names, progress=tell, workers=workers)
 
 
-def _digest(pairs: Collection[Pair]) -> dict[str, Any]:
+def _digest(pairs: Collection[NamePair]) -> dict[str, Any]:
     """What a report says of pairs: thousands of photographs have millions."""
     text = "\n".join(f"{a}\t{b}" for a, b in sorted(pairs))
     return {"count": len(pairs), "sha256": hashlib.sha256(text.encode()).hexdigest()}

@@ -10,8 +10,8 @@ from typing import Any
 
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.retrieval.pairs import Pair
-from mkdesc.sfm.places import verified_counts
+from mkdesc.retrieval.pairs import NamePair
+from mkdesc.sfm.scenes import verified_counts
 
 __all__ = ["SfmReport", "make_report", "read_report"]
 
@@ -112,7 +112,7 @@ def read_report(path: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or "mkdesc" not in found:
-        raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to go on")
+        raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to continue")
     return found
 
 
@@ -162,7 +162,7 @@ def make_report(
     )
 
 
-def _weak(models: Sequence[set[str]], pairs: Mapping[Pair, int]) -> dict[str, tuple[str, int]]:
+def _weak(models: Sequence[set[str]], pairs: Mapping[NamePair, int]) -> dict[str, tuple[str, int]]:
     """Images that a single pair with few matches ties to the others of their model."""
     weak = {}
     for names in models:

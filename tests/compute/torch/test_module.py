@@ -79,12 +79,14 @@ def test_any_kernels_and_size(rng, size, spec):
 @pytest.mark.parametrize("factor", [1, 2, 3])
 def test_beyond_the_paper_at_any_multiple_of_the_side(rng, spec, factor):
     parametrization = as_parametrization(spec)
-    size = parametrization.preparation.side * factor
+    size = parametrization.preparation.reduced_size * factor
     patches = rng.integers(0, 256, (4, size, size), np.uint8)
     patches[1] = 7  # flat
     patches[2, : size // 2], patches[2, size // 2 :] = 100, 101  # a faint step
     expected = MKD(spec, size, backend="reference").transform(patches)
-    descriptor = MKDescriptor(parametrization=spec, patch_size=parametrization.preparation.side)
+    descriptor = MKDescriptor(
+        parametrization=spec, patch_size=parametrization.preparation.reduced_size
+    )
     np.testing.assert_allclose(describe(descriptor, patches), expected, atol=1e-4)
 
 
@@ -180,7 +182,7 @@ def test_other_types_and_contradictions_are_refused():
         MKDescriptor("default-32")(torch.zeros(2, 32, 32, dtype=torch.int32))
     with pytest.raises(ValueError, match="expected one of them"):
         MKDescriptor("default", parametrization="polar")
-    with pytest.raises(ValueError, match="expected a parametrization"):
+    with pytest.raises(ValueError, match="need a parametrization"):
         MKDescriptor("default", patch_size=32)
     with pytest.raises(ValueError, match="patch_size"):
         MKDescriptor(parametrization="polar", patch_size=4)

@@ -37,7 +37,7 @@ def test_lists_of_files_and_of_their_seed_give_the_same(tmp_path, strips_root):
     run = tmp_path / "run"
     scores(strips_root, tasks_dir=tmp_path, output=run)
     write_task(tmp_path, "full", draw_verification(dataset.counts(), 8))
-    with pytest.raises(ValueError, match=r"inputs have changed since \(.*verif.*_split-full\.csv"):
+    with pytest.raises(ValueError, match=r"inputs have changed \(.*verif.*_split-full\.csv"):
         scores(strips_root, tasks_dir=tmp_path, output=run)
 
 

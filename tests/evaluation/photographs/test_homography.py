@@ -9,8 +9,8 @@ import pytest
 
 import mkdesc
 from mkdesc.evaluation.photographs.homography import run_homography
-from mkdesc.evaluation.photographs.judging import PhotographOptions
 from mkdesc.evaluation.photographs.methods import get_method
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
 FEW = PhotographOptions(keypoints=150)
 
@@ -61,7 +61,7 @@ def test_methods_are_compared_and_solved(sequences):
 
 
 def test_reduced_photographs_are_scored_in_their_own_pixels(sequences):
-    options = PhotographOptions(keypoints=150, max_side=200)
+    options = PhotographOptions(keypoints=150, max_size=200)
     results = run_homography(sequences, ["sift+photo"], options=options)
     scores = results.details["sift+photo"]["pairs"]["wall 1-2"]
     assert scores["right"] > 0.5 * scores["matches"] > 20

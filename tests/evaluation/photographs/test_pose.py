@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.poses import Camera, read_pose_pairs
-from mkdesc.evaluation.photographs.judging import PhotographOptions
 from mkdesc.evaluation.photographs.pose import run_pose
+from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
 MANY = PhotographOptions(keypoints=800)
 

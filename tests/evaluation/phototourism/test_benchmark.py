@@ -38,7 +38,7 @@ def test_other_patches_and_other_points_are_noticed(tmp_path, subsets_root, chan
     shutil.copy(subsets_root / "fox" / changed, file)
     if changed == "info.txt":
         file.write_text("0 0\n" * 600)
-    with pytest.raises(ValueError, match=r"inputs have changed since \(.*door"):
+    with pytest.raises(ValueError, match=r"inputs have changed \(.*door"):
         measure()
 
 

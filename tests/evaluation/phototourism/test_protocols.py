@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import mkdesc
-from mkdesc.datasets.phototourism.layout import Pairs, Subset
+from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
 from mkdesc.datasets.phototourism.writing import draw_pairs
 from mkdesc.evaluation.phototourism.protocols import (
     evaluate_revisited,
@@ -54,7 +54,7 @@ def test_fpr95_of_pairs(rng):
     matching = labels[table[:, 0]] == labels[table[:, 1]]
     distance = np.linalg.norm(descriptors[table[:, 0]] - descriptors[table[:, 1]], axis=1)
     limit = np.sort(distance[matching])[int(np.ceil(0.95 * matching.sum())) - 1]
-    scores = score_pairs(descriptors, Pairs(*table.T, matching))
+    scores = score_pairs(descriptors, PatchPairs(*table.T, matching))
     assert scores.fpr95 == pytest.approx((distance[~matching] <= limit).mean(), abs=1e-9)
     assert scores.average_precision == pytest.approx(
         average_precision_score(matching, -distance), abs=1e-6
@@ -66,7 +66,7 @@ def test_fpr95_of_pairs(rng):
 def test_constant_and_bad_descriptors(rng):
     labels = rng.integers(0, 50, 400)
     table = draw_pairs(labels, 600)
-    pairs = Pairs(*table.T, labels[table[:, 0]] == labels[table[:, 1]])
+    pairs = PatchPairs(*table.T, labels[table[:, 0]] == labels[table[:, 1]])
     scores = score_pairs(np.ones((400, 8)), pairs)
     assert (scores.fpr95, scores.average_precision, scores.roc_auc) == (1.0, 0.5, 0.5)
     perfect = score_pairs(np.eye(50)[labels], pairs)

@@ -98,7 +98,7 @@ def test_revisited(subsets_root):
     expected = evaluate_revisited(values, subset.labels(), subset.interest().image)
     assert table.columns == ("D", "mean", "door")
     assert table.rows[0].values[2] == pytest.approx(100 * expected.mean_ap, abs=1e-3)
-    with pytest.raises(ValueError, match="public_code: it only knows pairs within"):
+    with pytest.raises(ValueError, match="public_code: needs pairs within"):
         run_phototourism(
             subsets_root, [means], subsets=["door"], protocol="revisited", public_code=True
         )
@@ -132,7 +132,7 @@ def test_published_means():
         ({"subsets": ["castle"]}, "needs two, got castle"),
         ({"subsets": ["tower"]}, "no subset 'tower'; there are castle, door, fox"),
         ({"protocol": "other"}, "protocol: expected fpr95 or revisited, got 'other'"),
-        ({"public_code": True}, "public_code: it is an option of the protocol"),
+        ({"public_code": True}, "public_code: only for the protocol"),
     ],
 )
 def test_phototourism_errors(subsets_root, arguments, message):
@@ -146,13 +146,13 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     cached = {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")}
     assert run_phototourism(subsets_root, [means], output=run) == first
     assert {file: file.stat().st_mtime_ns for file in run.rglob("*.npy")} == cached
-    with pytest.raises(ValueError, match=r"has means, which must be given again \(no descriptor"):
+    with pytest.raises(ValueError, match=r"has means, needed again here \(no descriptor"):
         run_phototourism(subsets_root, ["mkd-raw"], output=run)
     with pytest.raises(ValueError, match=r"other settings \(subsets door \d+ instead of nothing"):
         run_phototourism(subsets_root, [means], subsets=["castle", "fox"], output=run)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match="full: has files of others"):
+    with pytest.raises(ValueError, match="full: has files that mkdesc did not write"):
         run_phototourism(subsets_root, [means], output=tmp_path / "full")
 
 
@@ -203,7 +203,7 @@ def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
     (tmp_path / "other").write_bytes(other)
     replace_file(file, tmp_path / "other", how)
     with pytest.raises(
-        ValueError, match=r"run: its inputs have changed since \(.*(castle/|v_boat/|csv:)"
+        ValueError, match=r"run: its inputs have changed \(.*(castle/|v_boat/|csv:)"
     ):
         measure()
 

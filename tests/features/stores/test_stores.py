@@ -74,7 +74,7 @@ def test_colmaps_database(described):
         with closing(sqlite3.connect(path)) as base, base:
             base.execute("DELETE FROM mkdesc")
             base.executemany("INSERT INTO mkdesc VALUES (?)", settings)
-        with pytest.raises(ValueError, match=r"d\.db: does not say how it was made"):
+        with pytest.raises(ValueError, match=r"d\.db: has no record of how it was made"):
             database.stored_images(path, made)
     sqlite3.connect(described / "other.db").execute("CREATE TABLE images (name TEXT)")
     with pytest.raises(ValueError, match="not a COLMAP database written by mkdesc"):

@@ -177,7 +177,7 @@ def test_spread(image, weights):
     cells = [len({(x // 40, y // 40) for x, y in one.points[:, :2]}) for one in (best, spread)]
     assert len(spread) == 60
     assert cells[1] > cells[0]
-    with pytest.raises(ValueError, match="spread: expected max_keypoints with it"):
+    with pytest.raises(ValueError, match="spread: needs max_keypoints"):
         Learned(weights=weights, spread=True)
 
 

@@ -9,20 +9,20 @@ from targets.target import Change, Target, as_it_is, encoded, in_archive, settin
 
 __all__ = ["RETRIEVAL"]
 
-_SHARD = "index/shard-000001"
+_SEGMENT = "index/segment-000001"
 _VICTIMS = (
     *("index/index.json", "index/words-000000.npy", "index/features/a.png.npz"),
-    *(f"{_SHARD}/{name}" for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
+    *(f"{_SEGMENT}/{name}" for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
 )
 
 
 def _index(folder: Path) -> None:
-    from mkdesc import Index
+    from mkdesc import build_index
 
     (folder / "photos").mkdir()
     for name, colour in (("a.png", False), ("b.png", True)):
         (folder / "photos" / name).write_bytes(encoded(".png", colour))
-    Index.update(folder / "photos", folder / "index", settings(), workers=1)
+    build_index(folder / "photos", folder / "index", settings(), workers=1)
 
 
 def _find(folder: Path) -> None:
@@ -36,13 +36,13 @@ def _find(folder: Path) -> None:
 
 def _update(folder: Path) -> None:
     """Bring a copy up to date: what is damaged is made again, or refused."""
-    from mkdesc import Index
+    from mkdesc import Index, build_index
 
     copy = folder / "copy"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder / "index", copy)
     with without_notes():
-        Index.update(folder / "photos", copy, workers=1)
+        build_index(folder / "photos", copy, workers=1)
     if sorted(Index(copy).names) != ["a.png", "b.png"]:
         raise RuntimeError(f"images {Index(copy).names}")
 

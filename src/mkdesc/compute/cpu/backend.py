@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, is_cached, once, type_of
+from mkdesc._support.compiling import array_type, compile_loop, is_cached, locked_cache, type_of
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.compute.cpu.layout import make_layout
 from mkdesc.compute.cpu.structures import Preparing, double
@@ -48,7 +48,7 @@ def _describing(dtype: str, beyond: bool, separable: bool) -> tuple[Any, tuple[A
     return make_describe_block(beyond, separable), arguments
 
 
-@once
+@locked_cache
 def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[..., int]:
     return compile_loop(*_describing(dtype, beyond, separable), **OPTIONS)
 
@@ -61,7 +61,7 @@ def is_compiled(parametrization: Parametrization, size: int) -> bool:
     return is_cached(*loop, **OPTIONS)
 
 
-@once
+@locked_cache
 def compile_head() -> Callable[..., None]:
     """The loop over the stages of a head."""
     from mkdesc.compute.cpu.head_numba import apply_block

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc._support.compiling import FAST, NOTHING
+from mkdesc._support.compiling import FAST, TINY_SQUARE
 from mkdesc.compute.cpu.head import AFFINE, POWER, RELU
 from mkdesc.compute.cpu.unrolling import HEAD_TOGETHER, LANES, TILE_FUNCTIONS, TILE_PLANES
 
@@ -46,7 +46,7 @@ def normalise(x, n, size):
         square = 0.0
         for j in range(size):
             square += np.float64(row[j]) * np.float64(row[j])
-        factor = np.float32(1 / np.sqrt(max(square, NOTHING)))
+        factor = np.float32(1 / np.sqrt(max(square, TINY_SQUARE)))
         for j in range(size):
             row[j] *= factor
 

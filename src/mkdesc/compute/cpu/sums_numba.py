@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc._support.compiling import FAST, NOTHING
+from mkdesc._support.compiling import FAST, TINY_SQUARE
 from mkdesc.compute.cpu.unrolling import LINE_FUNCTIONS
 
 
@@ -98,6 +98,6 @@ def assemble(sums, assembly, out):
         square = 0.0
         for j in range(part_starts[part], part_starts[part + 1]):
             square += np.float64(out[j]) * np.float64(out[j])
-        factor = np.float32(1 / np.sqrt(max(square, NOTHING) * parts))
+        factor = np.float32(1 / np.sqrt(max(square, TINY_SQUARE) * parts))
         for j in range(part_starts[part], part_starts[part + 1]):
             out[j] *= factor

@@ -37,7 +37,7 @@ def chosen_device(device: str | None) -> torch.device:
     except RuntimeError:
         raise ValueError(f"device: expected cpu, cuda, cuda:1, ..., got {device!r}") from None
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device: {device} is not there; PyTorch sees no such GPU")
+        raise ValueError(f"device: {device} not available to PyTorch")
     return chosen
 
 

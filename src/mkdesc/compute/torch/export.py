@@ -54,7 +54,7 @@ def export_onnx(
     if dtype not in _TYPES:
         raise ValueError(f"dtype: expected one of {', '.join(_TYPES)}, got {dtype!r}")
     if descriptor.parametrization.own:
-        raise ValueError("ONNX cannot hold features of one's own: they are functions of numpy")
+        raise ValueError("ONNX cannot hold registered features, which are numpy functions")
     size = descriptor.patch_size
     patches = torch.zeros((2, 1, size, size), dtype=_TYPES[dtype])
     model = _Plain(descriptor).cpu().eval()

@@ -152,9 +152,11 @@ class Descriptor(nn.Module):
         shape = tuple(patches.shape)
         if patches.ndim == 4 and shape[1] == 1:
             patches = patches[:, 0]
-        side = self.preparation.side  # to which all multiples of it are reduced
+        reduced = self.preparation.reduced_size  # to which all multiples of it are reduced
         size = patches.shape[-1]
-        fits = size == self.patch_size or (side is not None and size % side == 0 and size > 0)
+        fits = size == self.patch_size or (
+            reduced is not None and size % reduced == 0 and size > 0
+        )
         if patches.ndim != 3 or patches.shape[1] != patches.shape[2] or not fits:
             w = self.patch_size
             raise ValueError(f"patches: expected (N, {w}, {w}) or (N, 1, {w}, {w}), got {shape}")

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 #: Norms below this are none.
-NOTHING = 1e-30
+TINY_NORM = 1e-30
 
 
 def unit_rows(x: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ def unit_rows(x: Tensor) -> Tensor:
     >>> unit_rows(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000..., 0.8000...], [0.0, 0.0]]
     """
-    return normalize(x if x.dtype == torch.float64 else x.float(), dim=-1, eps=NOTHING)
+    return normalize(x if x.dtype == torch.float64 else x.float(), dim=-1, eps=TINY_NORM)
 
 
 class PowerStage(nn.Module):

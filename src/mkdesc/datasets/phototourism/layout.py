@@ -28,7 +28,7 @@ __all__ = [
     "PATCH_SIZE",
     "PER_SIDE",
     "Interest",
-    "Pairs",
+    "PatchPairs",
     "Subset",
     "count_patches",
     "sheets",
@@ -53,7 +53,7 @@ class Interest(NamedTuple):
     scale: NDArray[np.float64]
 
 
-class Pairs(NamedTuple):
+class PatchPairs(NamedTuple):
     """Pairs of patches by index, arrays of shape (N,); ``matching`` where the point is one."""
 
     first: NDArray[np.int64]
@@ -221,7 +221,7 @@ class Subset:
                 found[int(match[1])] = file
         return dict(sorted(found.items()))
 
-    def pairs(self, count: int | None = None) -> Pairs:
+    def pairs(self, count: int | None = None) -> PatchPairs:
         """The pairs of ``m50_{count}_{count}_0.txt``; without ``count`` those to test on.
 
         Those to test on are ``m50_100000_100000_0.txt`` or, in a smaller set, the largest file.
@@ -238,7 +238,7 @@ class Subset:
             )
         return self._read_pairs(files[count], count)
 
-    def _read_pairs(self, file: Path, count: int) -> Pairs:
+    def _read_pairs(self, file: Path, count: int) -> PatchPairs:
         table = read_columns(file, (0, 1, 3, 4))
         if len(table) != count:
             raise ValueError(f"{file}: expected {count} lines, as its name says, got {len(table)}")
@@ -258,4 +258,4 @@ class Subset:
                     f"{points[wrong[0]].tolist()}, but info.txt says {labels[wrong[0]].tolist()}"
                 )
         first, second = np.ascontiguousarray(patches.T)
-        return Pairs(first, second, points[:, 0] == points[:, 1])
+        return PatchPairs(first, second, points[:, 0] == points[:, 1])

@@ -16,6 +16,7 @@ from mkdesc._support.work import Workers
 from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
+from mkdesc.evaluation.cache_filling import fill_cache
 from mkdesc.evaluation.contenders import (
     CsvDescriptor,
     Descriptor,
@@ -25,7 +26,6 @@ from mkdesc.evaluation.contenders import (
     get_descriptor,
     get_descriptors,
 )
-from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner

@@ -56,13 +56,13 @@ class Extraction(NamedTuple):
         The cache.
     keypoints
         How many to find at most.
-    max_side
+    max_size
         Pixels of the longer side that photographs are reduced to; None: they stay as they are.
     """
 
     folder: Path
     keypoints: int
-    max_side: int | None
+    max_size: int | None
 
     def file(self, method: str, name: str) -> Path:
         """Where the features of a photograph are kept."""
@@ -81,13 +81,13 @@ def _load(file: Path) -> Found:
         return Found(features, float(arrays["seconds"]), (height, width), (x, y))
 
 
-def read_photograph(path: Path, name: str, max_side: int | None) -> Photograph:
+def read_photograph(path: Path, name: str, max_size: int | None) -> Photograph:
     """A photograph in gray, as its file stores it, reduced if it is larger than asked for."""
     gray = read_gray(path, as_stored=True)
     longer = max(gray.shape)
-    if max_side is None or longer <= max_side:
+    if max_size is None or longer <= max_size:
         return Photograph(name, gray)
-    height, width = (max(1, round(side * max_side / longer)) for side in gray.shape)
+    height, width = (max(1, round(side * max_size / longer)) for side in gray.shape)
     cv2 = opencv()
     small: NDArray[np.uint8] = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
     return Photograph(name, small, (width / gray.shape[1], height / gray.shape[0]))
@@ -140,7 +140,7 @@ def _is_kept(file: Path) -> bool:
 
 def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     method, name, path = piece
-    photograph = read_photograph(path, name, settings.max_side)
+    photograph = read_photograph(path, name, settings.max_size)
     extract = _method(method).extract
     if method not in _used:  # compiling and loading do not count
         extract(photograph, settings.keypoints)

@@ -19,7 +19,7 @@ from mkdesc.evaluation.photographs.homography_scores import (
     area_under_errors,
     score_homography,
 )
-from mkdesc.evaluation.photographs.judging import Judged, PhotographOptions, judge_pairs
+from mkdesc.evaluation.photographs.scoring import MethodScores, PhotographOptions, score_methods
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
@@ -78,7 +78,7 @@ def run_homography(
     if not 0 < threshold < np.inf:
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
     pairs = read_sequences(root)
-    judged = judge_pairs(
+    judged = score_methods(
         "homography",
         pairs,
         partial(_score_pair, threshold),
@@ -118,7 +118,9 @@ def _to_file_pixels(found: Found) -> NDArray[np.float64]:
     return np.array([[1 / x, 0, 0.5 / x - 0.5], [0, 1 / y, 0.5 / y - 0.5], [0, 0, 1]])
 
 
-def _results(pairs: list[HomographyPair], judged: dict[str, Judged[HomographyScores]]) -> Results:
+def _results(
+    pairs: list[HomographyPair], judged: dict[str, MethodScores[HomographyScores]]
+) -> Results:
     labels = short_names(judged)
     first = next(iter(judged.values()))
     rows = [Row(labels[name], _cells(one, first)) for name, one in judged.items()]
@@ -158,7 +160,9 @@ def _results(pairs: list[HomographyPair], judged: dict[str, Judged[HomographySco
     return Results("homography", tuple(tables), details, (plot,))
 
 
-def _distinct(judged: Judged[HomographyScores], pairs: list[HomographyPair], scene: str) -> int:
+def _distinct(
+    judged: MethodScores[HomographyScores], pairs: list[HomographyPair], scene: str
+) -> int:
     return sum(
         score.distinct
         for pair, score in zip(pairs, judged.scores, strict=True)
@@ -167,7 +171,7 @@ def _distinct(judged: Judged[HomographyScores], pairs: list[HomographyPair], sce
 
 
 def _cells(
-    judged: Judged[HomographyScores], first: Judged[HomographyScores]
+    judged: MethodScores[HomographyScores], first: MethodScores[HomographyScores]
 ) -> tuple[float | str | None, ...]:
     scores = judged.scores
     distinct, base = (sum(score.distinct for score in one.scores) for one in (judged, first))

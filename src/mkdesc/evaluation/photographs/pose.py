@@ -15,8 +15,12 @@ from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
 from mkdesc.evaluation.photographs.extracting import Found
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
-from mkdesc.evaluation.photographs.judging import Judged, PhotographOptions, judge_pairs
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, score_pose
+from mkdesc.evaluation.photographs.scoring import (
+    MethodScores,
+    PhotographOptions,
+    score_methods,
+)
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
@@ -74,12 +78,12 @@ def run_pose(
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
     pairs = read_pose_pairs(truth, max_angle)
     tried = THRESHOLDS if threshold is None else (threshold,)
-    judged = judge_pairs(
+    judged = score_methods(
         "pose",
         pairs,
         partial(_score_pair, tried),
         methods,
-        options or PhotographOptions(max_side=1024),
+        options or PhotographOptions(max_size=1024),
         output,
         progress,
         workers,
@@ -117,7 +121,9 @@ def _score_pair(
 
 
 def _results(
-    pairs: list[PosePair], judged: dict[str, Judged[list[PoseScores]]], tried: Sequence[float]
+    pairs: list[PosePair],
+    judged: dict[str, MethodScores[list[PoseScores]]],
+    tried: Sequence[float],
 ) -> Results:
     labels = short_names(judged)
     chosen = len(tried) > 1
@@ -154,7 +160,7 @@ def _results(
     return Results("pose", (table,), details, (plot,))
 
 
-def _best_threshold(judged: Judged[list[PoseScores]]) -> int:
+def _best_threshold(judged: MethodScores[list[PoseScores]]) -> int:
     held_out = judged.scores[::HELD_OUT]
     areas = [
         area_under_errors([scores[i].error for scores in held_out], LIMITS)

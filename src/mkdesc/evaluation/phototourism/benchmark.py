@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
-from mkdesc.datasets.phototourism.layout import Pairs, Subset
+from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
+from mkdesc.evaluation.cache_filling import fill_cache
 from mkdesc.evaluation.contenders import (
     CsvDescriptor,
     Descriptor,
@@ -27,7 +28,6 @@ from mkdesc.evaluation.contenders import (
     get_descriptor,
     get_descriptors,
 )
-from mkdesc.evaluation.filling import fill_cache
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
@@ -120,7 +120,7 @@ def run_phototourism(
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
     if public_code and protocol != "revisited":
-        raise ValueError("public_code: it is an option of the protocol 'revisited'")
+        raise ValueError("public_code: only for the protocol 'revisited'")
     found = find_subsets(root, subsets)
     asked = get_descriptors(PAPER_ROWS if descriptors is None else descriptors)
     chosen = with_earlier(output, asked, get_descriptor)
@@ -223,7 +223,7 @@ def _protocol(
     pairs = subset.pairs()
     needed, where = np.unique([pairs.first, pairs.second], return_inverse=True)
     first, second = where.reshape(2, -1)
-    renumbered = Pairs(first, second, pairs.matching)
+    renumbered = PatchPairs(first, second, pairs.matching)
 
     def fpr95(values: Vectors) -> Scores:
         found = asdict(score_pairs(values, renumbered))

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.datasets.phototourism.layout import Pairs
+from mkdesc.datasets.phototourism.layout import PatchPairs
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import average_precision, fpr95, roc_auc
@@ -67,7 +67,7 @@ class RevisitedScores:
     positives: Where
 
 
-def score_pairs(descriptors: ArrayLike, pairs: Pairs) -> PairScores:
+def score_pairs(descriptors: ArrayLike, pairs: PatchPairs) -> PairScores:
     """FPR95 and the like of pairs of descriptors, by Euclidean distance.
 
     Parameters
@@ -80,7 +80,7 @@ def score_pairs(descriptors: ArrayLike, pairs: Pairs) -> PairScores:
     Examples
     --------
     >>> descriptors = np.eye(4)[[0, 0, 1, 1, 2]]
-    >>> pairs = Pairs(np.array([0, 2, 0]), np.array([1, 3, 4]), np.array([True, True, False]))
+    >>> pairs = PatchPairs(np.array([0, 2, 0]), np.array([1, 3, 4]), np.array([True, True, False]))
     >>> score_pairs(descriptors, pairs).fpr95
     0.0
     """
@@ -144,7 +144,7 @@ def evaluate_revisited(
         key = label * len(names) + image
         positives = "within" if len(np.unique(key)) < len(key) else "across"
     if public_code and positives == "across":
-        raise ValueError("public_code: it only knows pairs within an image, and there are none")
+        raise ValueError("public_code: needs pairs within an image, and there are none")
     anchor, other, owner = _positive_pairs(label, image, positives)
     negative = _nearest_others(values, label, image, anchor, owner, public_code)
     known = negative >= 0

@@ -147,7 +147,7 @@ def with_earlier(
             earlier[name] = asked.get(name) or get(name)
         except (ValueError, OSError) as error:
             raise ValueError(
-                f"{folder}: has {shorten(name)}, which must be given again ({error}); or give "
+                f"{folder}: has {shorten(name)}, needed again here ({error}); or give "
                 "another folder"
             ) from None
     return [*(earlier | asked).values()]
@@ -169,7 +169,7 @@ def check_results(
     """
     for read in reads:
         if is_same(folder, read):
-            raise ValueError(f"{folder}: is one of the runs ({read}); choose another folder")
+            raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
     if not Path(folder).is_dir():
         return
     own = {"results.json": rb"\A\{\s*\"benchmark\"", "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|"}

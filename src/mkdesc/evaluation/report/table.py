@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["Row", "Table", "short_names"]
 
 #: What stands for a value that there is none of.
-NOTHING = "-"
+NO_VALUE = "-"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Table:
 def text(value: float | str | None) -> str:
     """A cell: a word, an integer, a number with two decimals, or a dash."""
     if value is None:
-        return NOTHING
+        return NO_VALUE
     return str(value) if isinstance(value, (str, int)) else f"{value:.2f}"
 
 

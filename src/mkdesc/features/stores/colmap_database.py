@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.apart import run_apart
 from mkdesc._support.check import check_choice
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
+from mkdesc._support.isolation import run_isolated
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
@@ -148,7 +148,7 @@ def add_features(
         if cameras == "auto" and not path.exists() and _one_camera(images, new):
             mode = "SINGLE"
         # Where COLMAP finds no room for these it ends the process.
-        run_apart(_import_images, str(partial), str(images), mode, new, camera_model)
+        run_isolated(_import_images, str(partial), str(images), mode, new, camera_model)
         sources = {}
         with pycolmap.Database.open(partial) as base:
             known = {image.name: image for image in base.read_all_images()}

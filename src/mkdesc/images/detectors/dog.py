@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.dog_reference import (
     BINS,
@@ -251,7 +251,7 @@ def _halves_type(lengths: Iterable[int]) -> Any:
     return types.Tuple([types.UniTuple(types.float32, length) for length in lengths])
 
 
-@once
+@locked_cache
 def compile_scan(*lengths: int) -> Callable[..., tuple[NDArray[np.float64], int]]:
     """The compiled loop for filters of these lengths (their halves), from the cache if there."""
     from numba import types
@@ -277,7 +277,7 @@ def compile_scan(*lengths: int) -> Callable[..., tuple[NDArray[np.float64], int]
     return compile_loop(scan_tile, arguments)
 
 
-@once
+@locked_cache
 def compile_orient(*lengths: int) -> Callable[..., None]:
     """The compiled loop for filters of these lengths (their halves), from the cache if there."""
     from numba import types

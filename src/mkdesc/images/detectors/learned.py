@@ -62,7 +62,7 @@ class Learned:
         if self.engine not in ("numba", "torch", "reference"):
             raise ValueError(f"engine: expected numba, torch or reference, got {self.engine!r}")
         if self.spread and self.max_keypoints is None:
-            raise ValueError("spread: expected max_keypoints with it, got None")
+            raise ValueError("spread: needs max_keypoints, got None")
         checked_threads(self.n_threads)
         self._network()
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.images.detectors.learned_reference import (
     LEAST_BEND,
     NORMALISED_RADIUS,
@@ -57,7 +57,7 @@ class Loops(NamedTuple):
     shorten: Callable[..., None]
 
 
-@once
+@locked_cache
 def compile_learned() -> Loops:
     """The compiled loops, from the cache if they are there."""
     from numba import types

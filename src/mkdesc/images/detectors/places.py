@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 
 __all__ = [
@@ -26,7 +26,7 @@ RADIUS = 2.0
 EXACTLY = 1.02
 
 
-@once
+@locked_cache
 def compile_places() -> Callable[..., int]:
     """The compiled loop, from the cache if it is there."""
     from numba import types

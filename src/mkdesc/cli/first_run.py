@@ -13,10 +13,10 @@ from typing import Any
 
 from mkdesc.features.features import Features
 
-__all__ = ["compile_describing", "compile_others", "load_matching", "without_waiting"]
+__all__ = ["compile_describing", "compile_others", "load_matching", "while_compiling"]
 
 
-def without_waiting(features: Features, many: bool) -> Features:
+def while_compiling(features: Features, many: bool) -> Features:
     """What describes the same, at once, while a second process compiles what is missing.
 
     Parameters
@@ -43,7 +43,7 @@ def without_waiting(features: Features, many: bool) -> Features:
 
 def _start(call: str, *arguments: str) -> None:
     """Call a function of this module in a process that nobody waits for."""
-    code = f"import sys; from mkdesc.cli.compiling import *; {call}"
+    code = f"import sys; from mkdesc.cli.first_run import *; {call}"
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
         subprocess.Popen(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mkdesc._support.progress import nobody
-from mkdesc.sfm.believing import drop_unbelieved, frames_of
+from mkdesc._support.progress import no_progress
+from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs, frames_of
 from mkdesc.sfm.report import SfmReport, _weak
 
 pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module
@@ -51,7 +51,7 @@ def test_pairs_without_coherence_are_dropped(tmp_path, rng, columns):
     mixed[:, 0] = rng.uniform(10, 790, len(x))
     mixed[:, 3] = rng.uniform(0, 6, len(x))
     make_database(base, [points[:, :columns] for points in (first, moved, mixed)])
-    drop_unbelieved(base, nobody)
+    drop_doubtful_pairs(base, no_progress)
     agree, matches = agreeing(base)
     # Positions alone, as others write them, say nothing of how neighbours move.
     assert agree == [len(x), 0 if columns == 4 else len(x)]

@@ -13,28 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, once
+from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.files import atomic_folder, read_json
 from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
 
-__all__ = ["SHARD", "Entry", "Shard", "write_shard", "write_shards"]
+__all__ = ["SEGMENT", "Entry", "Segment", "write_segment", "write_segments"]
 
 #: The name of an image, the fingerprint of its file, and its signature.
 Entry = tuple[str, str, Signature]
 
-#: Images per shard: some 40 MB of signatures.
-SHARD = 4096
-#: Names in the folder of a shard.
+#: Images per segment: some 40 MB of signatures.
+SEGMENT = 4096
+#: Names in the folder of a segment.
 IMAGES, STARTS, ROWS, CODES = "images.json", "starts.npy", "rows.npy", "codes.npy"
 #: Characters of the name of an image, at most: of a path on Linux.
 LONGEST = 4096
-#: What a number of an image within its shard is stored in.
+#: What a number of an image within its segment is stored in.
 NUMBER = np.uint16
 
 
 @dataclass(frozen=True)
-class Shard:
+class Segment:
     """Signatures in a folder, never changed once it is written.
 
     Attributes
@@ -90,9 +90,11 @@ class Shard:
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> ValueError:
-        return ValueError(f"{self.folder / name}: missing or damaged; mkdesc index mends it")
+        return ValueError(
+            f"{self.folder / name}: missing or damaged; run mkdesc index to repair it"
+        )
 
-    def checked(self) -> Shard:
+    def checked(self) -> Segment:
         """Itself, if its files fit each other: compiled loops trust them."""
         starts, rows, codes = self.starts, self.rows, self.codes
         kinds = [(array.dtype, array.ndim) for array in (starts, rows, codes)]
@@ -132,10 +134,10 @@ def _is_inside(name: str) -> bool:
     return len(name) < LONGEST and not path.is_absolute() and ".." not in path.parts
 
 
-def write_shards(
+def write_segments(
     folder: Path, first: int, entries: Iterable[Entry], words: int
-) -> Iterator[Shard]:
-    """Write images as shards of :data:`SHARD` each, one at a time.
+) -> Iterator[Segment]:
+    """Write images as segments of :data:`SEGMENT` each, one at a time.
 
     Parameters
     ----------
@@ -146,18 +148,18 @@ def write_shards(
     entries
         The images.
     words
-        As for :func:`write_shard`.
+        As for :func:`write_segment`.
     """
     rest = iter(entries)
     for number in count(first):
-        batch = list(islice(rest, SHARD))
+        batch = list(islice(rest, SEGMENT))
         if not batch:
             return
-        yield write_shard(folder / f"shard-{number:06d}", batch, words)
+        yield write_segment(folder / f"segment-{number:06d}", batch, words)
 
 
-def write_shard(folder: Path, entries: Sequence[Entry], words: int) -> Shard:
-    """Write images as a shard, as a whole.
+def write_segment(folder: Path, entries: Sequence[Entry], words: int) -> Segment:
+    """Write images as a segment, as a whole.
 
     Parameters
     ----------
@@ -183,10 +185,10 @@ def write_shard(folder: Path, entries: Sequence[Entry], words: int) -> Shard:
         np.save(partial / STARTS, starts)
         np.save(partial / ROWS, rows[order])
         np.save(partial / CODES, codes[order])
-    return Shard(folder)
+    return Segment(folder)
 
 
-@once
+@locked_cache
 def _compiled() -> Callable[..., None]:
     from mkdesc.retrieval.scores_numba import add_scores
 

@@ -1,6 +1,6 @@
 """Scenes reconstructed alone and out of one folder of all of them: does a mix lose images?
 
-    python benchmarks/places.py WORK [--data ../shared/data] [--keypoints 2048] [--seed 0]
+    python benchmarks/scenes.py WORK [--data ../shared/data] [--keypoints 2048] [--seed 0]
 
 The same code, settings and seed for each scene in a folder of its own, and for the folder of all
 (the sequences, the multi-view scenes and the photographs; ``benchmarks/retrieval.py`` uses the
@@ -18,7 +18,7 @@ from pathlib import Path
 import pycolmap
 
 from mkdesc.features import Settings
-from mkdesc.sfm import Mapping, reconstruct
+from mkdesc.sfm import SfmOptions, reconstruct
 from retrieval import mixed
 
 #: Where a folder says that no model came out, and why.
@@ -38,13 +38,13 @@ def scenes_of(mix: Path) -> dict[str, list[Path]]:
     return {scene: files for scene, files in scenes.items() if not scene.startswith("photo-sk")}
 
 
-def model(images: Path, output: Path, how: Mapping) -> None:
+def model(images: Path, output: Path, sfm_options: SfmOptions) -> None:
     """Reconstruct, unless that was done."""
     if (output / NONE).exists():
         return
     start, used = time.perf_counter(), time.process_time()
     try:
-        reconstruct(images, output, how=how)
+        reconstruct(images, output, options=sfm_options)
     except ValueError as error:
         (output / NONE).write_text(str(error))
     took = f"{time.perf_counter() - start:.0f} s, {time.process_time() - used:.0f} CPU s"
@@ -69,7 +69,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=1e9, help="begin nothing new after these")
     options = parser.parse_args()
-    how = Mapping(Settings(max_keypoints=options.keypoints, sensitive=True), seed=options.seed)
+    sfm_options = SfmOptions(
+        Settings(max_keypoints=options.keypoints, sensitive=True), seed=options.seed
+    )
     options.work.mkdir(exist_ok=True)
     mix = options.work / "mix"
     if not mix.is_dir():
@@ -84,11 +86,11 @@ def main() -> None:
                 (folder / file.name).symlink_to(file.resolve())
         if time.monotonic() - begun > 60 * options.minutes:
             return
-        model(folder, options.work / "alone" / scene, how)
+        model(folder, options.work / "alone" / scene, sfm_options)
         rows.append((scene, len(files), sizes(options.work / "alone" / scene).get(scene, [])))
     if time.monotonic() - begun > 60 * options.minutes:
         return
-    model(mix, options.work / "mixed", how)
+    model(mix, options.work / "mixed", sfm_options)
     together = sizes(options.work / "mixed")
     print(f"{'scene':<20} {'images':>6}  {'alone':<10}  from the mix")
     for scene, count, alone in rows:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.cli import compiling
+from mkdesc.cli import first_run
 from mkdesc.compute.cpu import backend
 from mkdesc.images.demo import write_demo
 from mkdesc.images.detectors.dog import Dog
@@ -28,7 +28,7 @@ def cold(monkeypatch):
 
 def test_few_patches_are_described_by_numpy_meanwhile(cold, started):
     features = mkdesc.Features("orb", 100, "default", upright=True, output="uint8")
-    found = compiling.without_waiting(features, many=False)
+    found = first_run.while_compiling(features, many=False)
     assert found.mkd.backend == "numpy"
     assert len(started) == 1
     assert started[0][-1] == "default"
@@ -45,12 +45,15 @@ def test_the_notice_is_true_of_every_run_until_then(cold, tmp_path, run):
         done = run("match", "photo.png", "warped.png", "--keypoints", "100", cwd=tmp_path)
         assert done.returncode == 0
         notice = done.stderr.splitlines()[0]
-        assert notice == "described by numpy: what makes it faster is still being compiled"
+        assert (
+            notice
+            == "this first run uses plain numpy; the faster code is compiled in the background"
+        )
 
 
 def test_for_many_the_loop_is_worth_waiting_for(cold, started):
     features = mkdesc.Features("orb", 100)
-    assert compiling.without_waiting(features, many=True) is features
+    assert first_run.while_compiling(features, many=True) is features
     assert "compile_others" in " ".join(started[0])
     assert started[0][-1] == "orb"
 
@@ -61,9 +64,9 @@ def test_other_detectors_are_not_compiled(monkeypatch):
 
     monkeypatch.setattr(Dog, "detect", refuse)
     monkeypatch.setattr(Learned, "detect", refuse)
-    compiling.compile_others("orb")
+    first_run.compile_others("orb")
     with pytest.raises(AssertionError, match="another detector"):
-        compiling.compile_others("dog")
+        first_run.compile_others("dog")
 
 
 def test_no_process_no_harm(cold, monkeypatch):
@@ -71,13 +74,13 @@ def test_no_process_no_harm(cold, monkeypatch):
         raise OSError("no more processes")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    assert compiling.without_waiting(mkdesc.Features(10), many=False).mkd.backend == "numpy"
+    assert first_run.while_compiling(mkdesc.Features(10), many=False).mkd.backend == "numpy"
 
 
 def test_what_is_compiled_is_used(started):
     """As it is after what the other process does."""
-    compiling.compile_describing("photo")
-    compiling.compile_others("learned")
+    first_run.compile_describing("photo")
+    first_run.compile_others("learned")
     features = mkdesc.Features(100)
-    assert compiling.without_waiting(features, many=False) is features
+    assert first_run.while_compiling(features, many=False) is features
     assert not started

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc._support.parameters import Estimator
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc.heads.head import Head
 from mkdesc.heads.layers import Layers, add_hidden, layers_of, reduced
 from mkdesc.heads.statistics import Statistics
@@ -191,7 +191,7 @@ class TrainedHead(Estimator):
         seed = int(self.seed)
         pairs = check.batch(few, np.random.default_rng([seed, 3]))
         layers = self._first_layers(statistics, np.random.default_rng([seed, 0]))
-        self.trained_ = module.train(layers, views, pairs, how, progress or nobody)
+        self.trained_ = module.train(layers, views, pairs, how, progress or no_progress)
         self.head_ = self.trained_.layers.head()
         return self
 
@@ -325,7 +325,7 @@ def _training() -> Any:
 
 
 def _not_fitted() -> Exception:
-    message = "this TrainedHead has not learned anything yet: call fit first"
+    message = "this TrainedHead is not fitted: call fit first"
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:

@@ -13,7 +13,7 @@ import typer
 from mkdesc.cli.options import Cluster, Overwrite, on_device
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
-from mkdesc.learn.trained import TrainedHead
+from mkdesc.learn.trained_head import TrainedHead
 from mkdesc.models import load_model
 
 __all__ = ["Learning", "with_learning"]
@@ -49,12 +49,12 @@ class Learning:
     hidden: Annotated[int, typer.Option(help="Units of the hidden layer.")] = 512
     rank: Annotated[
         int | None,
-        typer.Option(help="Numbers that the hidden layer sees of a descriptor; default: all."),
+        typer.Option(help="Dimensions that the hidden layer sees; default: all."),
     ] = None
     loss: Annotated[str, typer.Option(help="softmax or hardest (HardNet's).")] = "softmax"
     steps: Annotated[
         int | None,
-        typer.Option(help="Steps of training, at most; default: 2,000 (on a GPU 28,000)."),
+        typer.Option(help="Training steps, at most; default: 2,000 (28,000 on a GPU)."),
     ] = None
     minutes: Annotated[float | None, typer.Option(help="Minutes of training, at most.")] = None
     device: Annotated[
@@ -67,9 +67,7 @@ class Learning:
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0
     continue_from: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL", help="Train the head of this model further, instead of a new one."
-        ),
+        typer.Option(metavar="MODEL", help="Train the head of this model instead of a new one."),
     ] = None
     cluster: Cluster = None
     overwrite: Overwrite = False
@@ -92,9 +90,7 @@ class Learning:
             if start is None and self.steps is None and self.minutes is None:
                 return None
             if start is None:
-                raise ValueError(
-                    "--steps, --minutes: expected --head mlp or --head linear with them"
-                )
+                raise ValueError("--steps, --minutes: need --head mlp or --head linear")
             head = "linear" if start.linear() is not None else "mlp"
         trained = TrainedHead(
             head,

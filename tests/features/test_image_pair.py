@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.pair import better
+from mkdesc.features.image_pair import better
 from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph
 from mkdesc.images.drawing import LINES

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mkdesc.sfm.places import certain_pairs, places_among, share_cameras
+from mkdesc.sfm.scenes import certain_pairs, scenes_among, share_cameras
 
 pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module
 pycolmap = pytest.importorskip("pycolmap")
@@ -70,7 +70,7 @@ def test_what_agrees_by_chance_connects_nothing(tmp_path):
 
 
 def test_random_matches_are_not_certain(tmp_path, rng):
-    """COLMAP's own verification of places that have nothing to do with each other."""
+    """COLMAP's own verification of scenes that have nothing to do with each other."""
     path = make_database(tmp_path / "a.db", dict.fromkeys("abcdef", SMALL), {})
     with pycolmap.Database.open(path) as base:
         base.clear_keypoints()
@@ -86,21 +86,21 @@ def test_random_matches_are_not_certain(tmp_path, rng):
     assert certain_pairs(path) == []
 
 
-def test_places_are_connected_parts():
+def test_scenes_are_connected_parts():
     pairs = [("a", "b"), ("b", "c"), ("x", "y")]
-    assert places_among("abcxyz", pairs) == [["a", "b", "c"], ["x", "y"]]
-    assert places_among("acxyz", pairs) == [["x", "y"]]
-    assert places_among("", pairs) == []
+    assert scenes_among("abcxyz", pairs) == [["a", "b", "c"], ["x", "y"]]
+    assert scenes_among("acxyz", pairs) == [["x", "y"]]
+    assert scenes_among("", pairs) == []
 
 
-def test_images_of_a_place_share_a_camera(tmp_path):
+def test_images_of_a_scene_share_a_camera(tmp_path):
     sizes = {**dict.fromkeys("abcd", SMALL), "e": LARGE, "f": LARGE, "g": SMALL, "h": SMALL}
     certain = dict.fromkeys([("a", "b"), ("c", "d"), ("d", "e"), ("f", "h")], (150, 200))
     base = make_database(tmp_path / "a.db", sizes, certain)
     share_cameras(base)
     found = cameras(base)
     assert found["a"] == found["b"]
-    assert len(set(found.values())) == 7  # of two sizes, or of no place: one each
+    assert len(set(found.values())) == 7  # of two sizes, or of no scene: one each
     share_cameras(base)
     assert cameras(base) == found
 

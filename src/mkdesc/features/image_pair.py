@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import is_number
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
 from mkdesc.features.features import Features
 from mkdesc.features.matches import ImageMatches
@@ -78,7 +78,7 @@ def match_images(
         What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``, or
         ``"auto"``; see :func:`mkdesc.verify_matches`.
     threshold
-        Pixels an inlier may be off.
+        Largest error of an inlier, in pixels.
     guided
         Whether to match once more with the geometry that was found, for more and better matches.
     wide
@@ -112,7 +112,7 @@ def match_images(
     check_files(a, b)
     if features is not None and not isinstance(features, Features):
         raise ValueError(f"features: expected mkdesc.Features or None, got {features!r}")
-    tell = progress or nobody
+    tell = progress or no_progress
     tell("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))

@@ -1,4 +1,4 @@
-"""The places in a database of verified matches: images that more connects than chance.
+"""The scenes in a database of verified matches: images that more connects than chance.
 
 In a mix of photographs most pairs of unrelated ones have COLMAP's 15 matches that agree, some
 have 40. What tells is how many of how many agree (:mod:`mkdesc.matching.chance`).
@@ -14,18 +14,18 @@ from pathlib import Path
 
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.matching.chance import SAMPLES, false_alarms, strip_share
-from mkdesc.retrieval.pairs import Pair
+from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of
-from mkdesc.sfm.believing import WITHIN
+from mkdesc.sfm.doubtful_pairs import WITHIN
 
-__all__ = ["certain_pairs", "places_among", "share_cameras", "verified_counts"]
+__all__ = ["certain_pairs", "scenes_among", "share_cameras", "verified_counts"]
 
 #: log10 of how often, over all pairs of a database, chance may connect two images. Matches are
 #: not as independent as chance has it: of 760 unrelated pairs one is at -3.
 BY_CHANCE = -6.0
 
 
-def certain_pairs(base: Path) -> list[Pair]:
+def certain_pairs(base: Path) -> list[NamePair]:
     """Pairs of images (by name) of which more matches agree than chance explains, best first.
 
     Parameters
@@ -55,7 +55,7 @@ def certain_pairs(base: Path) -> list[Pair]:
     return certain
 
 
-def verified_counts(base: Path) -> dict[Pair, int]:
+def verified_counts(base: Path) -> dict[NamePair, int]:
     """Matches that agree, of every verified pair of images by name."""
     pycolmap = pycolmap_module()
     with closing(sqlite3.connect(base)) as file:
@@ -68,7 +68,7 @@ def verified_counts(base: Path) -> dict[Pair, int]:
         return found
 
 
-def places_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str]]:
+def scenes_among(names: Collection[str], pairs: Sequence[NamePair]) -> list[list[str]]:
     """Groups of two or more images that pairs connect, the largest first.
 
     Parameters
@@ -80,7 +80,7 @@ def places_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str
 
     Examples
     --------
-    >>> places_among("abcde", [("d", "e"), ("a", "b"), ("b", "e"), ("x", "c")])
+    >>> scenes_among("abcde", [("d", "e"), ("a", "b"), ("b", "e"), ("x", "c")])
     [['a', 'b', 'd', 'e']]
     """
     known = set(names)
@@ -89,10 +89,10 @@ def places_among(names: Collection[str], pairs: Sequence[Pair]) -> list[list[str
 
 
 def share_cameras(base: Path) -> None:
-    """Let images of a place share a camera where one may have taken them.
+    """Let images of a scene share a camera where one may have taken them.
 
     These are images of one size and one focal length by their EXIF data; or, without, all of a
-    place if they are of one size. So those of a place among many have the cameras that they
+    scene if they are of one size. So those of a scene among many have the cameras that they
     have in a folder of their own.
     """
     certain = certain_pairs(base)
@@ -105,9 +105,9 @@ def share_cameras(base: Path) -> None:
             name: (image, camera, kind) for name, image, camera, *kind in file.execute(query)
         }
         rigs = dict(file.execute("SELECT ref_sensor_id, rig_id FROM rigs"))  # one for a camera
-        for place in places_among(images, certain):
+        for scene in scenes_among(images, certain):
             kinds: dict[tuple[object, ...], list[str]] = {}
-            for name in place:
+            for name in scene:
                 kinds.setdefault(tuple(images[name][2]), []).append(name)
             for (*_, known), alike in kinds.items():
                 if known or len(kinds) == 1:

@@ -22,7 +22,7 @@ from mkdesc.matching.two_views import VERIFIED, TwoViewOptions, Verdict, judge
 from mkdesc.matching.verification import Verified
 from mkdesc.retrieval.pairs import AT_HAND
 
-__all__ = ["WITHIN", "drop_unbelieved", "geometry_of"]
+__all__ = ["WITHIN", "drop_doubtful_pairs", "geometry_of"]
 
 #: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
 WITHIN = 4.0
@@ -30,7 +30,7 @@ WITHIN = 4.0
 Floats = NDArray[np.float64]
 
 
-class _Pair(NamedTuple):
+class _VerifiedPair(NamedTuple):
     """A verified pair of a database, as far as it is judged."""
 
     key: tuple[int, int]
@@ -39,7 +39,7 @@ class _Pair(NamedTuple):
     sizes: tuple[Size, Size]
 
 
-def drop_unbelieved(base: Path, tell: Progress) -> None:
+def drop_doubtful_pairs(base: Path, tell: Progress) -> None:
     """Take geometries that are not believed out of a database; their matches stay.
 
     The check is that of two photographs (:func:`mkdesc.matching.two_views.judge`), less its
@@ -67,7 +67,7 @@ def drop_unbelieved(base: Path, tell: Progress) -> None:
             tell("checking", done, len(pairs))
 
 
-def _read(file: Any, pairs: list[tuple[int, int]]) -> Iterator[_Pair]:
+def _read(file: Any, pairs: list[tuple[int, int]]) -> Iterator[_VerifiedPair]:
     """The pairs that can be judged, one after the other: several at a time are in memory."""
     images = {image.image_id: image.camera_id for image in file.read_all_images()}
     cameras = {camera.camera_id: camera for camera in file.read_all_cameras()}
@@ -88,10 +88,10 @@ def _read(file: Any, pairs: list[tuple[int, int]]) -> Iterator[_Pair]:
         matches = FrameMatches(here[rows[:, 0]], there[rows[:, 1]], distances, rows)
         one, other = (cameras[images[image]] for image in (a, b))
         sizes = (one.height, one.width), (other.height, other.width)
-        yield _Pair((a, b), matches, Verified(matrix, inliers, kind), sizes)
+        yield _VerifiedPair((a, b), matches, Verified(matrix, inliers, kind), sizes)
 
 
-def _judged(pair: _Pair) -> tuple[tuple[int, int], Verdict]:
+def _judged(pair: _VerifiedPair) -> tuple[tuple[int, int], Verdict]:
     options = TwoViewOptions(pair.sizes, threshold=WITHIN)
     return pair.key, judge(pair.matches, pair.verified, options, math.inf)
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
@@ -23,19 +23,19 @@ from mkdesc.evaluation.photographs.methods import get_method, get_methods
 from mkdesc.evaluation.report.runs import open_run, with_earlier
 from mkdesc.matching.nearest import match_descriptors
 
-__all__ = ["Judged", "PhotographOptions", "judge_pairs"]
+__all__ = ["MethodScores", "PhotographOptions", "score_methods"]
 
 S = TypeVar("S")
 
 
-class _Pair(Protocol):
+class _ImagePair(Protocol):
     @property
     def name(self) -> str: ...
     @property
     def images(self) -> tuple[Path, Path]: ...
 
 
-P = TypeVar("P", bound=_Pair)
+P = TypeVar("P", bound=_ImagePair)
 
 
 class PhotographOptions(NamedTuple):
@@ -45,21 +45,21 @@ class PhotographOptions(NamedTuple):
     ----------
     keypoints
         How many to find at most.
-    max_side
+    max_size
         Pixels of the longer side that photographs are reduced to; None: they stay as they are.
     ratio
         Of Lowe's test; None: mutual nearest neighbours alone.
     """
 
     keypoints: int = 2000
-    max_side: int | None = None
+    max_size: int | None = None
     ratio: float | None = None
 
     def check(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("keypoints", "max_side"):
+        for name in ("keypoints", "max_size"):
             value = getattr(self, name)
-            if value is None and name == "max_side":
+            if value is None and name == "max_size":
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
@@ -67,7 +67,7 @@ class PhotographOptions(NamedTuple):
             raise ValueError(f"ratio: expected a number > 0 and <= 1, or None, got {self.ratio!r}")
 
 
-class Judged(NamedTuple, Generic[S]):
+class MethodScores(NamedTuple, Generic[S]):
     """How one method did.
 
     Attributes
@@ -88,7 +88,7 @@ class Judged(NamedTuple, Generic[S]):
     seconds: float
 
 
-def judge_pairs(
+def score_methods(
     benchmark: str,
     pairs: Sequence[P],
     score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
@@ -98,7 +98,7 @@ def judge_pairs(
     tell: Progress | None,
     workers: Workers,
     more: dict[str, Any],
-) -> dict[str, Judged[S]]:
+) -> dict[str, MethodScores[S]]:
     """Score all methods on all pairs, those that the run folder already has among them.
 
     Parameters
@@ -131,10 +131,10 @@ def judge_pairs(
         **more,
         "descriptors": {method.name: method.identity for method in chosen},
     }
-    report = tell or nobody
+    report = tell or no_progress
     judged = {}
     with open_run(output, config, files) as folder:
-        settings = Extraction(folder.absolute(), options.keypoints, options.max_side)
+        settings = Extraction(folder.absolute(), options.keypoints, options.max_size)
         extract_all(chosen, files, settings, workers, report)
         for method in chosen:
             work = partial(_score, settings, method.name, options.ratio, names, score)
@@ -143,7 +143,7 @@ def judge_pairs(
                 rows.append(row)
                 report(f"pairs: {method.name}", len(rows), len(pairs))
             found = [settings.load(method.name, name) for name in files]
-            judged[method.name] = Judged(
+            judged[method.name] = MethodScores(
                 [row for row, _ in rows],
                 float(np.mean([len(one.features.xy) for one in found])),
                 mean_cost(found),
@@ -152,7 +152,7 @@ def judge_pairs(
     return judged
 
 
-def _names(pairs: Iterable[_Pair]) -> dict[Path, str]:
+def _names(pairs: Iterable[_ImagePair]) -> dict[Path, str]:
     """Names of photographs: folder and file, or the whole path where these are not enough."""
     paths = dict.fromkeys(path for pair in pairs for path in pair.images)
     short = {path: f"{path.parent.name}/{path.name}" for path in paths}

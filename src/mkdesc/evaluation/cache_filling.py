@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from mkdesc._support.progress import Progress, nobody
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.phototourism.layout import Subset
@@ -50,7 +50,7 @@ def fill_cache(
     progress
         Told of every part.
     """
-    tell = progress or nobody
+    tell = progress or no_progress
     names = dict.fromkeys(name for one in descriptors if (name := _name(one)) is not None)
     fill = partial(_fill, cache.folder.absolute(), data.absolute())
     pieces = [(name, part) for part in sequences for name in names]

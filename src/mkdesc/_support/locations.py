@@ -1,4 +1,4 @@
-"""Places of files: paths of this machine, or addresses (``s3://...``) that fsspec knows.
+"""Locations of files: paths of this machine, or addresses (``s3://...``) that fsspec knows.
 
 An object store has no renames, and needs none: what is put there is whole or not there. On this
 machine :func:`~mkdesc._support.files.atomic_path` sees to the same.
@@ -14,112 +14,112 @@ from mkdesc._support.files import atomic_path
 from mkdesc._support.optional import needed
 
 __all__ = [
-    "as_place",
+    "as_location",
     "exists",
     "facts_of",
     "inside",
     "is_address",
     "names_in",
-    "open_place",
-    "read_place",
-    "remove_place",
-    "write_place",
+    "open_location",
+    "read_location",
+    "remove_location",
+    "write_location",
 ]
 
 
-def is_address(place: str) -> bool:
-    """Whether a place is an address, not a path.
+def is_address(location: str) -> bool:
+    """Whether a location is an address, not a path.
 
     >>> is_address("s3://bucket/patches.zarr"), is_address("patches.npy")
     (True, False)
     """
-    return "://" in place
+    return "://" in location
 
 
-def as_place(place: str | Path) -> str:
-    """A place as text that means the same in every process: an address, or an absolute path.
+def as_location(location: str | Path) -> str:
+    """A location as text that means the same in every process: an address, or an absolute path.
 
-    >>> as_place("memory://patches.npy")
+    >>> as_location("memory://patches.npy")
     'memory://patches.npy'
-    >>> as_place("file:///data/patches.npy")
+    >>> as_location("file:///data/patches.npy")
     '/data/patches.npy'
     """
-    text = str(place)
+    text = str(location)
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     return text if is_address(text) else str(Path(text).absolute())
 
 
-def inside(place: str, name: str) -> str:
+def inside(location: str, name: str) -> str:
     """A file of a folder.
 
     >>> inside("s3://bucket/run", "part.npy")
     's3://bucket/run/part.npy'
     """
-    return f"{place}/{name}"
+    return f"{location}/{name}"
 
 
-def _files(place: str) -> tuple[Any, str]:
-    with needed(f"{place}: addresses need fsspec", "cluster"):
+def _files(location: str) -> tuple[Any, str]:
+    with needed(f"{location}: addresses need fsspec", "cluster"):
         from fsspec.core import url_to_fs
     try:
-        files, path = url_to_fs(place)
+        files, path = url_to_fs(location)
     except (ValueError, ImportError) as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{location}: {error}") from None
     return files, str(path)
 
 
-def open_place(place: str) -> IO[bytes]:
+def open_location(location: str) -> IO[bytes]:
     """Open a file to read."""
-    if not is_address(place):
-        return Path(place).open("rb")
-    files, path = _files(place)
+    if not is_address(location):
+        return Path(location).open("rb")
+    files, path = _files(location)
     stream: IO[bytes] = files.open(path, "rb")
     return stream
 
 
-def read_place(place: str) -> bytes | None:
+def read_location(location: str) -> bytes | None:
     """The content of a file; None if it is not there."""
     try:
-        with open_place(place) as file:
+        with open_location(location) as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def write_place(place: str, content: bytes | memoryview) -> None:
+def write_location(location: str, content: bytes | memoryview) -> None:
     """Write a file, whole or not at all; folders are made."""
-    if is_address(place):
-        files, path = _files(place)
+    if is_address(location):
+        files, path = _files(location)
         files.makedirs(files._parent(path), exist_ok=True)
         files.pipe_file(path, bytes(content))
         return
-    Path(place).parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(place) as partial:
+    Path(location).parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(location) as partial:
         partial.write_bytes(content)
 
 
-def exists(place: str) -> bool:
+def exists(location: str) -> bool:
     """Whether a file or folder is there."""
-    if not is_address(place):
-        return Path(place).exists()
-    files, path = _files(place)
+    if not is_address(location):
+        return Path(location).exists()
+    files, path = _files(location)
     return bool(files.exists(path))
 
 
-def facts_of(place: str) -> list[tuple[str, int, str]]:
-    """What is known of the files of a place without reading them: names, sizes and the rest.
+def facts_of(location: str) -> list[tuple[str, int, str]]:
+    """What is known of the files of a location without reading them: names, sizes and the rest.
 
     Of files on this machine when they and their entries were changed, and which ones they are; of
-    others what their store has instead. The name of a file that is the place itself is empty.
+    others what their store has instead. The name of a file that is the location itself is empty.
     """
-    if is_address(place):
-        files, path = _files(place)
+    if is_address(location):
+        files, path = _files(location)
         found = files.find(path, detail=True)
         return [
             (name, int(found[name].get("size") or 0), _told(found[name])) for name in sorted(found)
         ]
-    root = Path(place)
+    root = Path(location)
     inner = (
         [root] if root.is_file() else sorted(file for file in root.rglob("*") if file.is_file())
     )
@@ -138,12 +138,12 @@ def _told(about: dict[str, Any]) -> str:
     return " ".join(f"{key}={about[key]}" for key in keys if key in about)
 
 
-def names_in(place: str) -> set[str]:
+def names_in(location: str) -> set[str]:
     """Names of what is in a folder; none if it is not there."""
-    if not is_address(place):
-        folder = Path(place)
+    if not is_address(location):
+        folder = Path(location)
         return {file.name for file in folder.iterdir()} if folder.is_dir() else set()
-    files, path = _files(place)
+    files, path = _files(location)
     try:
         found = files.ls(path, detail=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -151,12 +151,12 @@ def names_in(place: str) -> set[str]:
     return {str(name).rstrip("/").rpartition("/")[2] for name in found}
 
 
-def remove_place(place: str) -> None:
+def remove_location(location: str) -> None:
     """Remove a file, or a folder and what is in it."""
-    if is_address(place):
-        files, path = _files(place)
+    if is_address(location):
+        files, path = _files(location)
         files.rm(path, recursive=True)
-    elif Path(place).is_file():
-        Path(place).unlink()
+    elif Path(location).is_file():
+        Path(location).unlink()
     else:
-        shutil.rmtree(place)
+        shutil.rmtree(location)

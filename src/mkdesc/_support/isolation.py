@@ -11,10 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["run_apart"]
+__all__ = ["run_isolated"]
 
 
-def run_apart(function: Callable[..., object], *arguments: Any) -> None:
+def run_isolated(function: Callable[..., object], *arguments: Any) -> None:
     """Call a function of a module of ours in a new process, which ends with this one.
 
     Parameters
@@ -25,7 +25,7 @@ def run_apart(function: Callable[..., object], *arguments: Any) -> None:
         What JSON can hold. A RuntimeError says how the process ended if it did not end well.
     """
     name = f"{function.__module__}:{function.__qualname__}"
-    code = "from mkdesc._support.apart import _run_here; _run_here()"
+    code = "from mkdesc._support.isolation import _run_here; _run_here()"
     # -P: nothing is imported from the folder in which the photographs are.
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, name],
