@@ -105,3 +105,11 @@ def test_the_client_that_type_checkers_read_runs():
     client = Path(__file__).parent / "typing" / "client.py"
     done = subprocess.run([sys.executable, client], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_command_loads_no_other():
+    code = "import sys; sys.argv = ['mkdesc', 'info']; from mkdesc.cli import _load; _load()"
+    names = "('mkdesc.cli.info', 'mkdesc.cli.learn')"
+    script = f"{code}; print(*(name in sys.modules for name in {names}))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "False"], done.stderr

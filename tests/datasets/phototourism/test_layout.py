@@ -25,7 +25,7 @@ def made(tmp_path, rng):
 
 
 def test_what_was_written_is_read(made):
-    folder, patches, labels, interest, pairs = made
+    folder, _patches, labels, interest, pairs = made
     subset = Subset(folder)
     assert (len(subset), subset.name) == (300, "made")
     np.testing.assert_array_equal(subset.labels(), labels)

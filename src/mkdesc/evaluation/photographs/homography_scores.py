@@ -154,7 +154,7 @@ def repeatability(
         shown += len(inside)
         if len(inside) and len(positions[other]):
             distances, _ = cKDTree(positions[other]).query(mapped[inside])
-            found += np.count_nonzero(distances <= RIGHT)
+            found += int(np.count_nonzero(distances <= RIGHT))
     return found / shown if shown else 0.0
 
 

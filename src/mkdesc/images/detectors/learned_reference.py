@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import correlate1d, maximum_filter
-from scipy.signal import correlate
 
 from mkdesc.images.detectors.learned_weights import Weights
 
@@ -140,6 +138,8 @@ def _shortened(image: Floats, rows: int) -> Floats:
 
 def normalised(image: Floats) -> NDArray[np.float64]:
     """An image minus its mean, over its deviation, in 31 x 31 px (what is inside of it)."""
+    from scipy.ndimage import correlate1d
+
     ones = np.ones(2 * NORMALISED_RADIUS + 1)
 
     def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,6 +155,8 @@ def normalised(image: Floats) -> NDArray[np.float64]:
 
 def scores(image: Floats, weights: Weights) -> NDArray[np.float64]:
     """Scores of all pixels but those of a margin."""
+    from scipy.signal import correlate
+
     planes, valid = normalised(image)[None], partial(correlate, mode="valid", method="direct")
     for number, (weight, bias) in enumerate(weights.layers):
         if number:
@@ -168,6 +170,8 @@ def scores(image: Floats, weights: Weights) -> NDArray[np.float64]:
 
 def maxima(gray: NDArray[np.uint8], weights: Weights, levels: int) -> tuple[list[Floats], Maxima]:
     """The levels of an image, and all maxima on them."""
+    from scipy.ndimage import maximum_filter
+
     images = pyramid(gray, levels, 2 * weights.margin + 3)
     found = []
     around = np.ones((5, 5), bool)
@@ -206,6 +210,8 @@ def angle_taps() -> Floats:
 
 def angles(images: list[Floats], found: Maxima) -> NDArray[np.float64]:
     """Angles (N,) of maxima, in degrees, clockwise as seen in the image."""
+    from scipy.ndimage import correlate1d
+
     out = np.zeros(len(found.level))
     taps = angle_taps().astype(np.float64)
     for level, image in enumerate(images):
