@@ -83,7 +83,7 @@ def test_rooms_offer_what_they_say(room):
 def test_modules_of_rooms_are_reached_by_their_names():
     """Whether or not something has imported them before."""
     loaded_after("import mkdesc; assert callable(mkdesc.sfm.pipeline.reconstruct)")
-    with pytest.raises(AttributeError, match="no attribute 'recon'; it has Mapping"):
+    with pytest.raises(AttributeError, match="no attribute 'recon'; it has Matched"):
         mkdesc.sfm.recon  # noqa: B018
 
 

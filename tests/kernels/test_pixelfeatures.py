@@ -98,7 +98,7 @@ def test_features_that_are_not_what_they_should_be_are_refused(backend):
         mkd.transform(np.eye(64))
     with pytest.raises(ValueError, match=r"patches\[0\] has NaN"):
         mkd.transform(np.full((64, 64), np.nan, np.float32))
-    with pytest.raises(ValueError, match=r"registered as bright\(1\)"):
+    with pytest.raises(ValueError, match=r"registered with other dimensions, bright\(1\)"):
         mkdesc.MKD("standard: bright(2)").transform(np.eye(64))
     with pytest.raises(ValueError, match="contrast is not removed"):
         mkdesc.MKD("bright(1)").transform(np.eye(64))

@@ -40,7 +40,7 @@ def test_bad_patches_are_named_and_other_sizes_resampled():
             {"backend": "torch", "device": "gpu"},
             r"device: expected cpu, cuda, .*, got 'gpu'",
         ),
-        ({"backend": "torch", "device": "cuda:99"}, "device: cuda:99 is not there"),
+        ({"backend": "torch", "device": "cuda:99"}, "device: cuda:99 not available"),
         ({"backend": "torch", "device": 0}, "device: expected text or None, got 0"),
     ],
 )

@@ -153,7 +153,7 @@ def test_thresholds_are_chosen_on_pairs_that_are_not_reported(strecha, tmp_path)
     [
         ("a b c\n", "line 1: expected 38 words"),
         (" ".join(["0.png", "1.png", *["x"] * 30]), "finite numbers"),
-        (" ".join(["0.png", "1.png", "1", "0", *["1"] * 34]), "not turned"),
+        (" ".join(["0.png", "1.png", "1", "0", *["1"] * 34]), "rotated images are not supported"),
         (" ".join(["9.png", "1.png", *["1"] * 30]), "no such file"),
     ],
 )
