@@ -45,7 +45,7 @@ def check_output(
     path
         Of the file.
     reads, overwrite
-        As for :func:`mkdesc._support.targets.check_target`.
+        As for ``check_target`` of ``mkdesc._support.targets``.
 
     Examples
     --------

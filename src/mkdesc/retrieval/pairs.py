@@ -130,7 +130,7 @@ def check_output(
     names
         Of the images: without spaces, as neither COLMAP nor hloc reads others.
     reads, overwrite
-        As for :func:`mkdesc._support.targets.check_target`.
+        As for ``check_target`` of ``mkdesc._support.targets``.
     """
     for name in names:
         if name.split() != [name]:

@@ -7,7 +7,7 @@ A subset is a folder of
 * ``interest.txt``: line i holds image, x, y, orientation and scale of patch i;
 * ``m50_N_N_0.txt``: N pairs of patches, half of them of the same point.
 
-Writing it is in :mod:`mkdesc.datasets.phototourism.writing`.
+Writing it is in ``writing.py`` beside this module.
 """
 
 from __future__ import annotations

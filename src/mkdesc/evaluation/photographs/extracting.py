@@ -23,10 +23,10 @@ from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFea
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.images.reading import one_opencv_thread_each, opencv, read_gray
 
-__all__ = ["Extraction", "Found", "extract_all", "mean_cost", "read_photograph"]
+__all__ = ["Extraction", "FoundFeatures", "extract_all", "mean_cost", "read_photograph"]
 
 
-class Found(NamedTuple):
+class FoundFeatures(NamedTuple):
     """Features of a photograph, and what they cost.
 
     Attributes
@@ -68,17 +68,17 @@ class Extraction(NamedTuple):
         """Where the features of a photograph are kept."""
         return self.folder / file_name(method) / f"{name}.npz"
 
-    def load(self, method: str, name: str) -> Found:
+    def load(self, method: str, name: str) -> FoundFeatures:
         """The features of a photograph that :func:`extract_all` has been through."""
         return _load(self.file(method, name))
 
 
 @lru_cache(maxsize=64)
-def _load(file: Path) -> Found:
+def _load(file: Path) -> FoundFeatures:
     with np.load(file, allow_pickle=False) as arrays:
         (height, width), (x, y) = arrays["shape"].tolist(), arrays["scale"].tolist()
         features = PhotographFeatures(arrays["xy"], arrays["descriptors"])
-        return Found(features, float(arrays["seconds"]), (height, width), (x, y))
+        return FoundFeatures(features, float(arrays["seconds"]), (height, width), (x, y))
 
 
 def read_photograph(path: Path, name: str, max_size: int | None) -> Photograph:
@@ -111,7 +111,7 @@ def extract_all(
     settings
         Where features go, and what they depend on.
     workers
-        As for :func:`~mkdesc._support.work.in_order`; on processes and clusters methods travel
+        Threads, an executor or a Dask client; on processes and clusters methods travel
         by their names.
     tell
         Told of every photograph.
@@ -177,7 +177,7 @@ def _one_thread_for_each_piece() -> Iterator[None]:
                 torch.set_num_threads(threads)
 
 
-def mean_cost(found: Iterable[Found]) -> float:
+def mean_cost(found: Iterable[FoundFeatures]) -> float:
     """CPU seconds per megapixel."""
     costs = [(one.seconds, one.shape[0] * one.shape[1] / 1e6) for one in found]
     return sum(cost for cost, _ in costs) / max(sum(size for _, size in costs), 1e-9)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.homographies import HomographyPair, read_sequences
-from mkdesc.evaluation.photographs.extracting import Found
+from mkdesc.evaluation.photographs.extracting import FoundFeatures
 from mkdesc.evaluation.photographs.homography_scores import (
     CURVE,
     HomographyScores,
@@ -98,7 +98,7 @@ def run_homography(
 def _score_pair(
     threshold: float,
     pair: HomographyPair,
-    found: tuple[Found, Found],
+    found: tuple[FoundFeatures, FoundFeatures],
     matches: NDArray[np.int64],
 ) -> HomographyScores:
     first, second = (_to_file_pixels(one) for one in found)
@@ -112,7 +112,7 @@ def _score_pair(
     )
 
 
-def _to_file_pixels(found: Found) -> NDArray[np.float64]:
+def _to_file_pixels(found: FoundFeatures) -> NDArray[np.float64]:
     """(3, 3): from the pixels that features were found in to those of the file."""
     x, y = found.scale
     return np.array([[1 / x, 0, 0.5 / x - 0.5], [0, 1 / y, 0.5 / y - 0.5], [0, 0, 1]])

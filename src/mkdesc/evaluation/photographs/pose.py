@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
-from mkdesc.evaluation.photographs.extracting import Found
+from mkdesc.evaluation.photographs.extracting import FoundFeatures
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, score_pose
@@ -72,7 +72,7 @@ def run_pose(
         Of MAGSAC++, pixels; None: for each method the best of :data:`THRESHOLDS` on every fourth
         pair, and the results are those of the other pairs.
     output, progress, workers
-        As for :func:`mkdesc.evaluation.photographs.homography.run_homography`.
+        As for :func:`mkdesc.evaluation.run_homography`.
     """
     if threshold is not None and not 0 < threshold < np.inf:
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
@@ -98,7 +98,7 @@ def run_pose(
 def _score_pair(
     thresholds: Sequence[float],
     pair: PosePair,
-    found: tuple[Found, Found],
+    found: tuple[FoundFeatures, FoundFeatures],
     matches: NDArray[np.int64],
 ) -> list[PoseScores]:
     """The scores of a pair, for each threshold."""

@@ -15,7 +15,7 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
-    Found,
+    FoundFeatures,
     extract_all,
     mean_cost,
 )
@@ -91,7 +91,7 @@ class MethodScores(NamedTuple, Generic[S]):
 def score_methods(
     benchmark: str,
     pairs: Sequence[P],
-    score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
+    score: Callable[[P, tuple[FoundFeatures, FoundFeatures], NDArray[np.int64]], S],
     methods: Iterable[str],
     options: PhotographOptions,
     output: str | Path | None,
@@ -166,7 +166,7 @@ def _score(
     method: str,
     ratio: float | None,
     names: dict[Path, str],
-    score: Callable[[P, tuple[Found, Found], NDArray[np.int64]], S],
+    score: Callable[[P, tuple[FoundFeatures, FoundFeatures], NDArray[np.int64]], S],
     pair: P,
 ) -> tuple[S, float]:
     a, b = (settings.load(method, names[path]) for path in pair.images)

@@ -165,7 +165,7 @@ def check_results(
     reads
         Folders of the runs that they are made of.
     overwrite
-        As for :func:`mkdesc._support.targets.check_target`.
+        As for ``check_target`` of ``mkdesc._support.targets``.
     """
     for read in reads:
         if is_same(folder, read):
