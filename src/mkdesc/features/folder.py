@@ -76,7 +76,7 @@ class ImageFeatures(NamedTuple):
     scores: NDArray[np.float32]
     descriptors: NDArray[Any]
     image_size: NDArray[np.int64]
-    source: NDArray[np.str_] = np.array("")
+    source: NDArray[Any] = np.array("")
 
 
 @dataclass(frozen=True)
