@@ -7,6 +7,7 @@ import pytest
 from mkdesc.matching import two_views
 from mkdesc.matching.coherence import coherence, distinct_places, in_front
 from mkdesc.matching.frame_matches import FrameMatches
+from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.two_views import TwoViewOptions, judge, verify
 from mkdesc.matching.verification import Verified, verify_matches
 
@@ -223,11 +224,49 @@ def test_a_mirrored_photograph_has_no_epipolar_geometry(rng):
     assert "mirrors the other" in verdict.reason
 
 
-def test_a_deep_scene_is_not_taken_for_a_mirror_image(rng):
+def deep_views(rng):
+    """Where two cameras see the same points, (200, 2) each."""
     points = rng.uniform([-2, -1.5, 6], [2, 1.5, 10], (200, 3))
     turn = cv2.Rodrigues(np.array([0.05, -0.2, 0.1]))[0]
-    views = [
+    return [
         500 * seen[:, :2] / seen[:, 2:] + [400, 300]
         for seen in (points, points @ turn.T + [1.0, 0.2, 0.1])
     ]
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_neighbourhoods_of_a_deep_scene_tell_whether_it_is_mirrored(rng, mirror):
+    """No plane explains the mirror image of a deep scene, and an epipolar geometry does."""
+    here, there = deep_views(rng)
+    if mirror:
+        here = [799, 0] + here * [-1, 1]
+    # Frames never mirror: of what is symmetric, half are upright and half upside down. They
+    # predict neighbours above and below, and those beside.
+    turns = np.resize([1.0, -1.0 if mirror else 1.0], len(here))[:, None, None] * np.eye(2)
+    matches = matches_of(frames_at(here), frames_at(there, turns))
+    found = verify(matches, "fundamental", OPTIONS)
+    assert found.inliers.mean() > 0.9
+    assert mirrored_homography(here, there, OPTIONS.threshold) is None
+    verdict = judge(matches, found, OPTIONS)
+    assert verdict.name == ("unverified" if mirror else "verified")
+    assert ("mirrors the other" in verdict.reason) == mirror
+
+
+def test_a_deep_scene_is_not_taken_for_a_mirror_image(rng):
+    views = deep_views(rng)
     assert verify_matches(*views, "auto").geometry == "fundamental"
+
+
+@pytest.mark.parametrize("astray", [0, 3])
+def test_windows_that_go_to_several_others_are_ambiguous(rng, astray):
+    """One corner of a facade moves together; of the rest, each goes to some window of its row."""
+    x, y = np.meshgrid(np.arange(100.0, 700, 40), np.arange(40.0, 560, 40))
+    here = np.column_stack([x.ravel(), y.ravel()]) + rng.uniform(-3, 3, (x.size, 2))
+    steps = np.where(here[:, 0] < 260, 0, rng.integers(-astray, astray + 1, len(here)))
+    there = here + np.column_stack([40.0 * steps, np.zeros(len(here))])
+    matches = matches_of(frames_at(here), frames_at(there))
+    found = Verified(ROWS, np.ones(len(here), np.bool_), "fundamental")
+    moving = coherence(matches, SIZES)
+    assert moving.coherent > two_views.FEWEST
+    verdict = judge(matches, found, OPTIONS)
+    assert verdict.name == ("ambiguous" if astray else "verified")

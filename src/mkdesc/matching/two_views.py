@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from mkdesc.matching.affinities import affinities, frames_agree, frames_follow
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
-from mkdesc.matching.coherence import Coherence, Size, coherence, in_front
+from mkdesc.matching.coherence import Coherence, Size, coherence, distinct_places, in_front
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
-from mkdesc.matching.mirrored import mirrored_homography, mirrors
+from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.verification import (
     Verified,
@@ -61,6 +61,10 @@ SHAPE_BY_CHANCE = 0.1
 #: alike, 0 to 7 do.
 FEWEST = 10
 
+#: Share of the places of an epipolar geometry that must move together: 0.6 and more do in
+#: photographs of one scene, 0.25 to 0.35 on mirrored facades.
+MOST = 0.5
+
 #: Shuffled matches that are tried, unless so many places move together; and how many times as
 #: many as the best of those there must be.
 SHUFFLES, PLENTY, TIMES = 3, 50, 3
@@ -72,6 +76,10 @@ REPEATED = 0.25
 #: What is left must have this share of the places of a geometry to be its rival, this share of
 #: them in conflict with it: near its places (as a share of the diagonal) in one image alone.
 RIVAL, CONFLICT, NEAR = 0.5, 0.5, 0.05
+
+#: Share of the neighbourhoods of an epipolar geometry that are turned over, from which one
+#: photograph is mirrored: of photographs that are not, 0 to 0.03 are.
+TURNED_OVER = 0.15
 
 #: Ratio of guided matches along epipolar lines, where there is more than one to choose from.
 GUIDED_RATIO = 0.9
@@ -202,14 +210,16 @@ def judge(
         )
     moving = _coherent_inliers(matches, found, options)
     count = moving.coherent
-    if count < FEWEST and moving.repeated >= REPEATED:
+    flat = found.geometry == "homography"
+    few = count < FEWEST or (not flat and count < MOST * moving.places)
+    if few and moving.repeated >= REPEATED:
         return Verdict(
             AMBIGUOUS,
             f"ambiguous, repeated structure: {agree}, but similar neighbours map to "
             f"different places",
         )
-    chance = _by_chance(matches, found, options) if FEWEST <= count < PLENTY else 0
-    if count < max(FEWEST, TIMES * chance):
+    chance = _by_chance(matches, found, options) if not few and count < PLENTY else 0
+    if few or count < TIMES * chance:
         return Verdict(UNVERIFIED, f"{agree}, but only {count} places move with their neighbours")
     rival = _rival(matches, found, options, count)
     if rival:
@@ -237,8 +247,14 @@ def _coherent_inliers(
 
 
 def _is_mirrored(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> bool:
-    """Whether a homography that mirrors explains matches of an epipolar geometry."""
+    """Whether matches of an epipolar geometry are those of a mirror image.
+
+    Either a homography that mirrors explains them, or neighbourhoods are turned over.
+    """
     here, there = matches.take(found.inliers).positions
+    places = distinct_places(here, there, options.sizes)
+    if share_turned_over(here[places], there[places]) >= TURNED_OVER:
+        return True
     return mirrored_homography(here, there, options.threshold) is not None
 
 
