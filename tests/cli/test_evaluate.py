@@ -42,6 +42,31 @@ def test_hpatches_export_and_csv_agree(tmp_path, strips, run):
     assert expected in again.stderr.splitlines()[-1]
 
 
+def test_exported_descriptors_are_not_mixed(tmp_path, strips, run):
+    def export(descriptor, *more):
+        options = ("--name", "d", "--descriptor", descriptor, "-o", tmp_path, *more)
+        return run("export", "hpatches-csv", strips, *options)
+
+    def written():
+        return read_csv(tmp_path / "d", "v_b", "h2")
+
+    assert export("opencv-sift").returncode == 0
+    first = written()
+    assert export("opencv-sift").returncode == 0  # the same goes on
+    other = export("rootsift")
+    assert other.returncode == 2
+    assert "made with other settings (descriptor opencv-sift instead of rootsift)" in other.stderr
+    np.testing.assert_array_equal(written(), first)
+    assert export("rootsift", "--overwrite").returncode == 0
+    assert not np.array_equal(written(), first)
+    assert export("rootsift").returncode == 0
+    strip = strips / "v_b" / "h2.png"
+    cv2.imwrite(str(strip), 255 - cv2.imread(str(strip), 0))
+    stale = export("rootsift")
+    assert stale.returncode == 2
+    assert "its inputs have changed (v_b)" in stale.stderr
+
+
 def test_phototourism_and_compare(tmp_path, rng, run):
     root = tmp_path / "sets"
     root.mkdir()
