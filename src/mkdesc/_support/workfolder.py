@@ -283,7 +283,8 @@ class WorkFolder:
             raise ValueError(f"{self.location}: expected a folder, got a file")
         names = names_in(self.location) - {Path(self.record).name}
         found = None
-        if not fresh and any(not name.startswith(".") for name in names):  # hidden: what a kill has left
+        visible = [name for name in names if not name.startswith(".")]  # others: left by a kill
+        if visible and not fresh:
             found = self.read()
             if found is None:
                 raise ValueError(
