@@ -101,6 +101,14 @@ def test_make_hpatches_resumes(tmp_path, run):
     assert "0 sequences made, 1 were there already" in run(*arguments).stderr
     assert "1 sequences made" in run(*arguments, "--overwrite").stderr
     assert (tmp_path / "out" / "i_noise" / "t5.png").read_bytes() == made
+    other = run(*arguments, "--seed", 1)
+    assert other.returncode == 2
+    assert "made with other settings (seed 0 instead of 1)" in other.stderr
+    cv2.imwrite(str(folder / "3.png"), cv2.GaussianBlur(noise, (0, 0), 3))
+    other = run(*arguments)
+    assert other.returncode == 2
+    assert "made with other settings (inputs 3.png was another file)" in other.stderr
+    assert (tmp_path / "out" / "i_noise" / "t5.png").read_bytes() == made
     twice = run("make-hpatches", folder, folder, "-o", tmp_path / "out")
     assert "'i_noise' twice" in twice.stderr
 
