@@ -42,6 +42,31 @@ def test_hpatches_export_and_csv_agree(tmp_path, strips, run):
     assert expected in again.stderr.splitlines()[-1]
 
 
+def test_exported_descriptors_are_not_mixed(tmp_path, strips, run):
+    def export(descriptor, *more):
+        options = ("--name", "d", "--descriptor", descriptor, "-o", tmp_path, *more)
+        return run("export", "hpatches-csv", strips, *options)
+
+    def written():
+        return read_csv(tmp_path / "d", "v_b", "h2")
+
+    assert export("opencv-sift").returncode == 0
+    first = written()
+    assert export("opencv-sift").returncode == 0  # the same goes on
+    other = export("rootsift")
+    assert other.returncode == 2
+    assert "made with other settings (descriptor opencv-sift instead of rootsift)" in other.stderr
+    np.testing.assert_array_equal(written(), first)
+    assert export("rootsift", "--overwrite").returncode == 0
+    assert not np.array_equal(written(), first)
+    assert export("rootsift").returncode == 0
+    strip = strips / "v_b" / "h2.png"
+    cv2.imwrite(str(strip), 255 - cv2.imread(str(strip), 0))
+    stale = export("rootsift")
+    assert stale.returncode == 2
+    assert "its inputs have changed (v_b)" in stale.stderr
+
+
 def test_phototourism_and_compare(tmp_path, rng, run):
     root = tmp_path / "sets"
     root.mkdir()
@@ -75,6 +100,14 @@ def test_make_hpatches_resumes(tmp_path, run):
     made = (tmp_path / "out" / "i_noise" / "t5.png").read_bytes()
     assert "0 sequences made, 1 were there already" in run(*arguments).stderr
     assert "1 sequences made" in run(*arguments, "--overwrite").stderr
+    assert (tmp_path / "out" / "i_noise" / "t5.png").read_bytes() == made
+    other = run(*arguments, "--seed", 1)
+    assert other.returncode == 2
+    assert "made with other settings (seed 0 instead of 1)" in other.stderr
+    cv2.imwrite(str(folder / "3.png"), cv2.GaussianBlur(noise, (0, 0), 3))
+    other = run(*arguments)
+    assert other.returncode == 2
+    assert "made with other settings (inputs 3.png was another file)" in other.stderr
     assert (tmp_path / "out" / "i_noise" / "t5.png").read_bytes() == made
     twice = run("make-hpatches", folder, folder, "-o", tmp_path / "out")
     assert "'i_noise' twice" in twice.stderr

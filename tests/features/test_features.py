@@ -130,6 +130,35 @@ def test_colour_depth_and_mask(image):
         features.detect(image.astype(float))
 
 
+def test_a_mask_of_truth_values_is_taken(image):
+    features = mkdesc.Features(max_keypoints=40)
+    mask = np.zeros(image.shape, bool)
+    mask[:, :90] = True
+    expected = features.detectAndCompute(image, mask.astype(np.uint8) * 255)[1]
+    assert len(expected)
+    np.testing.assert_array_equal(features.detectAndCompute(image, mask)[1], expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "got"),
+    [
+        (lambda shape: np.full(shape, 0.5), "float64"),
+        (lambda shape: np.full(shape, np.nan, np.float32), "float32"),
+        (lambda shape: np.full(shape, 256, np.int32), "int32"),
+        (lambda shape: np.full(shape, 65280, np.uint16), "uint16"),
+        (lambda shape: np.full(shape, None), "object"),
+        (lambda shape: [[1], [1, 2]], "list"),
+        (lambda shape: np.ma.masked_all(shape, np.uint8), "a masked array"),
+    ],
+)
+@pytest.mark.parametrize("use", ["detect", "detectAndCompute", "extract"])
+def test_masks_that_would_lose_their_meaning_are_refused(image, make, got, use):
+    features = mkdesc.Features(max_keypoints=40)
+    expected = rf"mask: expected bool or uint8 \(H, W\) = \(220, 260\), got {got}"
+    with pytest.raises(ValueError, match=expected):
+        getattr(features, use)(image, make(image.shape))
+
+
 def test_upright_keeps_each_place_once(image):
     features = mkdesc.Features(upright=True)
     keypoints = features.detect(image)

@@ -280,6 +280,24 @@ def test_photographs_that_are_gone_are_not_mapped(noise, tmp_path):
         assert {image.name for image in base.read_all_images()} == {"a.png", "b.png"}
 
 
+def test_only_the_pairs_that_are_asked_for_stay_matched(noise, tmp_path):
+    cv2.imwrite(str(noise / "c.png"), cv2.imread(str(noise / "a.png"), 0)[::-1])
+    pairs = tmp_path / "pairs.txt"
+
+    def matched(out, text):
+        pairs.write_text(text)
+        base = match_images(noise, tmp_path / out, OPTIONS, pairs).database
+        with closing(sqlite3.connect(base)) as file:
+            return [
+                {pair for (pair,) in file.execute(f"SELECT pair_id FROM {table}")}
+                for table in ("matches", "two_view_geometries")
+            ]
+
+    first = matched("out", "a.png b.png\na.png c.png\n")
+    again = matched("out", "b.png c.png\nb.png a.png\n")
+    assert again == matched("fresh", "b.png c.png\nb.png a.png\n") != first
+
+
 def test_matches_of_another_version_are_not_mixed(noise, tmp_path, monkeypatch):
     match_images(noise, tmp_path / "out", OPTIONS)
     monkeypatch.setattr("mkdesc.features.folder.__version__", "0.0.9")

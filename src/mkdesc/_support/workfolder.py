@@ -255,6 +255,7 @@ class WorkFolder:
         settings: Mapping[str, Any],
         inputs: Mapping[str, str | Path] | None = None,
         grows: str = "",
+        fresh: bool = False,
         **notes: Any,
     ) -> dict[str, str]:
         """Begin work, or go on with it; ValueError if the folder has anything else.
@@ -267,6 +268,8 @@ class WorkFolder:
             What the work reads, by names for messages. There may be more of them than before.
         grows
             A setting with settings in it, of which there may be more than before.
+        fresh
+            Whether all that is there was made of this just now, whatever the record says.
         notes
             What else the record says, for people.
 
@@ -280,7 +283,8 @@ class WorkFolder:
             raise ValueError(f"{self.location}: expected a folder, got a file")
         names = names_in(self.location) - {Path(self.record).name}
         found = None
-        if any(not name.startswith(".") for name in names):  # hidden: what a kill has left
+        visible = [name for name in names if not name.startswith(".")]  # others: left by a kill
+        if visible and not fresh:
             found = self.read()
             if found is None:
                 raise ValueError(

@@ -10,6 +10,7 @@ import typer
 from mkdesc._support.check import check_ending
 from mkdesc._support.optional import needed
 from mkdesc._support.targets import check_target
+from mkdesc._support.workfolder import WorkFolder
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
@@ -47,6 +48,13 @@ def _hpatches_csv(
         raise ValueError(f"--descriptor: expected one that needs only patches, got {descriptor}")
     folder = output / (name or file_name(descriptor))
     dataset.counts()  # everything that is wrong with the strips is said before the work
+    work = WorkFolder(str(folder), f"{folder}.mkdesc.json")
+    settings = {"descriptor": descriptor, "identity": found.identity}
+    inputs = {sequence.name: sequence.folder for sequence in dataset}
+    if overwrite:
+        Path(work.record).unlink(missing_ok=True)  # until all files are replaced
+    else:
+        work.open(settings, inputs)
     with resumable(), progress("images") as bar:
         task = bar.add_task("writing", total=len(dataset) * len(IMAGES))
         for sequence in dataset:
@@ -57,6 +65,8 @@ def _hpatches_csv(
                     rows = as_descriptors(found.describe(patches), len(patches), what)
                     write_csv(folder, sequence.name, image, rows)
                 bar.advance(task)
+    if overwrite:
+        work.open(settings, inputs, fresh=True)
     console.print(f"{folder}: {len(dataset)} sequences", highlight=False, soft_wrap=True)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mkdesc.cli.options import Detector
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
-from mkdesc.datasets.hpatches.make_strips import SIDE, make_sequence
+from mkdesc.datasets.hpatches.make_strips import SIDE, check_made, make_sequence
 
 __all__ = ["command"]
 
@@ -41,23 +41,23 @@ def command(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"SEQUENCES: expected different names, got {twice!r} twice")
+    settings: dict[str, Any] = {
+        "seed": seed,
+        "max_patches": max_patches,
+        "side": side,
+        "min_sigma": min_sigma,
+        "detector": detector,
+    }
     made = 0
     with resumable(), progress("sequences") as bar:
         task = bar.add_task("making strips", total=len(sequences))
         for folder, name in zip(sequences, names, strict=True):
             bar.update(task, description=name)
             if overwrite or not (output / name / "ref.png").exists():
-                make_sequence(
-                    folder,
-                    output,
-                    seed,
-                    max_patches=max_patches,
-                    side=side,
-                    min_sigma=min_sigma,
-                    detector=detector,
-                    overwrite=overwrite,
-                )
+                make_sequence(folder, output, overwrite=overwrite, **settings)
                 made += 1
+            else:
+                check_made(folder, output / name, **settings)
             bar.advance(task)
     for name in names:
         console.print(

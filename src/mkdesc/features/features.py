@@ -183,9 +183,7 @@ class Features:
 
     def _detect(self, image: ArrayLike, mask: ArrayLike | None) -> Keypoints:
         gray = as_gray_uint8(image)
-        where = None if mask is None else np.ascontiguousarray(mask, np.uint8)
-        if where is not None and where.shape != gray.shape:
-            raise ValueError(f"mask: expected the image's shape {gray.shape}, got {where.shape}")
+        where = None if mask is None else _as_mask(mask, gray.shape)
         found = self.detector.detect(gray, where)
         return (found.upright() if self.upright else found).strongest(self.max_keypoints)
 
@@ -197,7 +195,7 @@ class Features:
         image
             Gray (H, W) or colour (H, W, 3 or 4; blue first), uint8, uint16, or floats in [0, 1].
         mask
-            uint8 (H, W): keypoints are looked for where it is not zero.
+            bool or uint8 (H, W): keypoints are looked for where it is not zero.
         """
         return tuple(self._detect(image, mask).to_opencv())
 
@@ -277,3 +275,23 @@ class Features:
     def empty(self) -> bool:
         """Whether there is nothing to detect with: never."""
         return False
+
+
+def _as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """A mask as detectors take it; ValueError for what would lose its meaning as uint8.
+
+    >>> _as_mask([[True, False]], (1, 2)).tolist()
+    [[1, 0]]
+    """
+    expected = f"mask: expected bool or uint8 (H, W) = {shape}"
+    if isinstance(mask, np.ma.MaskedArray):
+        raise ValueError(f"{expected}, got a masked array; fill it first (.filled(value))")
+    try:
+        found = np.asarray(mask)
+    except (ValueError, TypeError):
+        raise ValueError(f"{expected}, got {type(mask).__name__}") from None
+    if found.dtype not in (np.bool_, np.uint8):
+        raise ValueError(f"{expected}, got {found.dtype}")
+    if found.shape != shape:
+        raise ValueError(f"mask: expected the image's shape {shape}, got {found.shape}")
+    return np.ascontiguousarray(found, np.uint8)

@@ -7,6 +7,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -231,7 +232,8 @@ def _prepared(
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
     contents = {name: content_of(target / FEATURES, name) for name in usable}
     before = {name: content_part(str(source)) for name, source in stored.items()}
-    if not before.items() <= contents.items():  # matches of photographs that are others now
+    # Matches of photographs that are others now, or of pairs that nobody asks for any more.
+    if not before.items() <= contents.items() or not _has_only(base, wanted):
         for journal in ("", "-journal", "-wal", "-shm"):
             (target / f"{DATABASE}{journal}").unlink(missing_ok=True)
         stored = {}
@@ -249,6 +251,19 @@ def _prepared(
         "images": _digest(contents.items()),
     }
     return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def _has_only(base: Path, wanted: list[NamePair]) -> bool:
+    """Whether all pairs that a database has matches of are wanted."""
+    if not base.exists():
+        return True
+    pycolmap = pycolmap_module()
+    with pycolmap.Database.open(base) as file:
+        ids = {image.name: image.image_id for image in file.read_all_images()}
+    known = [(ids[a], ids[b]) for a, b in wanted if a in ids and b in ids]
+    allowed = {pycolmap.image_pair_to_pair_id(*pair) for pair in known}
+    with closing(sqlite3.connect(base)) as file:
+        return allowed.issuperset(pair for (pair,) in file.execute("SELECT pair_id FROM matches"))
 
 
 def _check_pages(target: Path) -> None:

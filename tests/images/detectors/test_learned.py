@@ -193,6 +193,9 @@ def test_settings_that_do_not_fit(weights):
         make_detector("learned", weights="nowhere")
     with pytest.raises(ValueError, match="weights: expected a name or a file, got 3"):
         load_weights(3)
+    for wrong in (None, 123):
+        with pytest.raises(ValueError, match=f"weights: expected a name or a file, got {wrong}"):
+            make_detector("learned", weights=wrong)
 
 
 def layer(*shape, value=0.1):
@@ -213,6 +216,8 @@ FOREIGN = {
     "large kernels": (layer(1, 1, 7, 7), "expected an odd k up to 5, got 7"),
     "even kernels": (layer(1, 1, 4, 4), "expected an odd k up to 5, got 4"),
     "not finite": (layer(1, 1, 3, 3, value=np.nan), "expected finite numbers"),
+    "zeros": (layer(1, 1, 3, 3, value=0), "convs.0.weight: expected some that are not zero"),
+    "huge": (layer(1, 1, 3, 3, value=1e30), "convs.0: expected sums up to 1e"),
     "doubles": (
         {name: values.astype(np.float64) for name, values in layer(1, 1, 3, 3).items()},
         "convs.0: expected float32, got float64",

@@ -15,7 +15,7 @@ What is written, for N keypoints:
 * ``ref.keypoints.csv``: N lines ``x,y,sigma,angle,response`` below a header;
 * ``e1.jitter.csv`` .. ``t5.jitter.csv``: N lines below a header, the changes of the frame as
   :func:`mkdesc.images.jitter.draw_jitter` names them (degrees, units of the scale, octaves);
-* ``sequence.json``: all parameters, the seed, and the homographies.
+* ``sequence.json``: all parameters, the seed, the homographies, and digests of the inputs.
 
 The patch of keypoint k in image i is cut in the frame H_i F_k J_ik: F_k the square of the keypoint
 (``mkdesc.images.frames``), J_ik its jitter (``mkdesc.images.jitter.jitter_homographies``), H_i the
@@ -31,14 +31,16 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
-from mkdesc._support.files import atomic_folder, read_text
+from mkdesc._support.files import atomic_folder, read_json, read_text
 from mkdesc._support.targets import check_replaced
 from mkdesc._support.text import shorten
+from mkdesc._support.workfolder import check_settings, content_part, fingerprint
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.registry import make_detector, settings_of
@@ -53,7 +55,7 @@ from mkdesc.images.jitter import (
 from mkdesc.images.reading import read_gray
 from mkdesc.images.writing import encode_image
 
-__all__ = ["SIDE", "make_sequence", "read_homography", "read_sequence", "thin"]
+__all__ = ["SIDE", "check_made", "make_sequence", "read_homography", "read_sequence", "thin"]
 
 #: Images of a sequence besides the reference.
 TARGETS = 5
@@ -98,14 +100,43 @@ def read_sequence(
     folder: str | Path,
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float64]]]:
     """The six images of a sequence, gray, and the five homographies from the first of them."""
-    folder = Path(folder)
+    images, homographies = _files(Path(folder))
+    return [read_gray(file) for file in images], [read_homography(file) for file in homographies]
+
+
+def _files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files of the images and of the homographies."""
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
     numbers = range(1, TARGETS + 2)
     images = [_find(folder, [f"{k}{suffix}" for suffix in _SUFFIXES]) for k in numbers]
     names = [[f"H_1_{k}", f"H1to{k}p", f"H_1_{k}.txt", f"H1to{k}p.txt"] for k in numbers[1:]]
-    homographies = [_find(folder, choice) for choice in names]
-    return [read_gray(file) for file in images], [read_homography(file) for file in homographies]
+    return images, [_find(folder, choice) for choice in names]
+
+
+def _inputs(folder: Path) -> dict[str, str]:
+    """What tells the files of a sequence from any others."""
+    files = [file for some in _files(folder) for file in some]
+    return {f"{file.name} sha256": content_part(fingerprint(file)) for file in files}
+
+
+def check_made(folder: str | Path, target: str | Path, **settings: Any) -> None:
+    """Refuse strips that were made of other images or with other settings.
+
+    Parameters
+    ----------
+    folder
+        Images and homographies, as for :func:`make_sequence`.
+    target
+        The folder of strips that is there.
+    settings
+        Those asked for, as :func:`make_sequence` names them.
+    """
+    record = Path(target, "sequence.json")
+    found = read_json(record) if record.is_file() else None
+    wanted = {**settings, "inputs": _inputs(Path(folder))}
+    known = {key: found.get(key) for key in wanted} if isinstance(found, dict) else None
+    check_settings(target, known, wanted)
 
 
 def _find(folder: Path, names: Sequence[str]) -> Path:
@@ -223,6 +254,7 @@ def make_sequence(
         raise FileExistsError(f"{target} exists already")
     check_integer("max_patches", max_patches, optional=True)
     finder = make_detector(detector, n_threads=n_threads)
+    inputs = _inputs(folder)
     images, homographies = read_sequence(folder)
     check_replaced(target, folder, "sequence.json")
     found = finder.detect(images[0]).strongest()
@@ -260,6 +292,7 @@ def make_sequence(
         "jitter": {level: asdict(replace(LEVELS[level], perspective=0)) for level in NOISES},
         "scales_per_side": SCALES_PER_SIDE,
         "homographies": [matrix.tolist() for matrix in homographies],
+        "inputs": inputs,
     }
     root.mkdir(parents=True, exist_ok=True)
     with atomic_folder(target) as partial:

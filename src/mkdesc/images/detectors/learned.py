@@ -64,6 +64,8 @@ class Learned:
         if self.spread and self.max_keypoints is None:
             raise ValueError("spread: needs max_keypoints, got None")
         checked_threads(self.n_threads)
+        if not isinstance(self.weights, (str, os.PathLike)):
+            raise ValueError(f"weights: expected a name or a file, got {self.weights!r}")
         self._network()
 
     def _network(self) -> Weights:

@@ -39,6 +39,8 @@ _SUFFIX = ".safetensors"
 _CARD = "mkdesc-keypoints"
 #: Files with more than this are no small detectors.
 MOST_LAYERS, MOST_CHANNELS, LARGEST_KERNEL = 16, 256, 5
+#: Squares of larger scores, which places are computed by, come near the end of float32.
+LARGEST_SCORE = 1e15
 _LONGEST_MESSAGE = 400
 
 
@@ -73,7 +75,7 @@ class Weights:
     def __post_init__(self) -> None:
         if not 1 <= len(self.layers) <= MOST_LAYERS:
             raise ValueError(f"expected 1 to {MOST_LAYERS} layers, got {len(self.layers)}")
-        before = 1
+        before, most = 1, 255.0
         for i, (weight, bias) in enumerate(self.layers):
             if weight.dtype != np.float32 or bias.dtype != np.float32:
                 raise ValueError(f"convs.{i}: expected float32, got {weight.dtype}, {bias.dtype}")
@@ -92,6 +94,14 @@ class Weights:
                 raise ValueError(f"convs.{i}.bias: expected {shape[:1]}, got {bias.shape}")
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
                 raise ValueError(f"convs.{i}: expected finite numbers, got NaN or infinity")
+            if not weight.any():
+                raise ValueError(f"convs.{i}.weight: expected some that are not zero")
+            sums = np.abs(weight).sum((1, 2, 3), np.float64) * most + np.abs(bias)
+            most = float(sums.max())
+            if most > LARGEST_SCORE:
+                raise ValueError(
+                    f"convs.{i}: expected sums up to {LARGEST_SCORE:g}, got up to {most:g}"
+                )
             before = shape[0]
         if before != 1:
             raise ValueError(f"the last layer gives {before} channels, expected 1")
