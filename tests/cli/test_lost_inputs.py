@@ -17,10 +17,10 @@ def run(*arguments):
         return 2, str(error)
 
 
-def draw(file, seed=0):
+def draw(file, seed=0, size=120):
     """A small photograph of noise."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    noise = np.random.default_rng(seed).integers(0, 256, (120, 120), np.uint8)
+    noise = np.random.default_rng(seed).integers(0, 256, (size, size), np.uint8)
     cv2.imwrite(str(file), cv2.GaussianBlur(noise, (0, 0), 2))
 
 
@@ -62,3 +62,17 @@ def test_files_of_others_in_an_index_stay(photos, tmp_path):
     assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
     assert [file.read_text() for file in others] == ["mine"] * len(others)
     assert not stale.exists()
+
+
+def test_strips_do_not_replace_another_sequence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path / "A", tmp_path / "x" / "A" / "B"):
+        for k in range(1, 7):
+            draw(folder / f"{k}.png", size=200)
+            np.savetxt(folder / f"H_1_{k}", np.eye(3))
+    (tmp_path / "x" / "A" / "sequence.json").write_text("{}")
+    before = contents(tmp_path)
+    code, message = run("make-hpatches", "A", "x/A/B", "-o", "x", "--overwrite")
+    assert contents(tmp_path) == before
+    assert code == 2
+    assert "is an input" in message

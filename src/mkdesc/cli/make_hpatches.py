@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.targets import check_replaced
 from mkdesc.cli.options import Detector
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
@@ -41,6 +42,9 @@ def command(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"SEQUENCES: expected different names, got {twice!r} twice")
+    for name in names if overwrite else ():
+        for folder in sequences:
+            check_replaced(output / name, folder, "sequence.json")
     made = 0
     with resumable(), progress("sequences") as bar:
         task = bar.add_task("making strips", total=len(sequences))
