@@ -53,3 +53,17 @@ def test_errors_without_a_number_or_a_name_say_what_was_written(tmp_path, writin
         with pytest.raises(OSError, match=r"out\.npy"), writing(tmp_path / "out.npy"):
             raise error
     assert not list(tmp_path.iterdir())
+
+
+def test_files_below_linked_folders_are_read_too(tmp_path):
+    for name in ("photos", "real"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "photos" / "link").symlink_to("../real")
+    (tmp_path / "real" / "back").symlink_to("../photos")  # a circle
+    photograph = tmp_path / "real" / "c.png"
+    photograph.write_bytes(b"pixels")
+    other = tmp_path / "other.png"
+    other.write_bytes(b"pixels")
+    with pytest.raises(ValueError, match="is an input"):
+        check_target(photograph, [tmp_path / "photos"], rb"\Ax,y\n", overwrite=True)
+    check_target(other, [tmp_path / "photos"], rb"\Ax,y\n", overwrite=True)

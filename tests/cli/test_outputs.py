@@ -94,7 +94,9 @@ CASES = {
             (".safetensors",),
         )
     ],
-    "evaluate homography": [Case("sequences -m mkd -o {out}", ("sequences", "sequences/graf"))],
+    "evaluate homography": [
+        Case("sequences -m rootsift -o {out}", ("sequences", "sequences/graf"))
+    ],
     "evaluate pose": [Case("poses -o {out}", ("poses", "poses/images"))],
     "evaluate phototourism": [Case("subsets -d mkd-raw -o {out}", ("subsets", "subsets/castle"))],
     "evaluate hpatches": [
@@ -294,3 +296,8 @@ def test_devices_and_pipes_are_not_replaced(data):
     code, message = run("pairs", ["photos", "-o", "pipe.txt", "--how", "exhaustive"])
     assert code == 2
     assert "pipe.txt: is a device or a pipe" in message
+
+
+def test_the_case_of_homographies_is_a_command_that_runs(data):
+    (case,) = CASES["evaluate homography"]
+    assert run("evaluate homography", case.command("fresh")) == (0, "")

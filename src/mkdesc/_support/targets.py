@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 __all__ = ["check_replaced", "check_target", "is_same"]
@@ -96,9 +96,19 @@ def _reads(location: Path, target: Path, is_own: bool) -> bool:
     """Whether a file is a location that is read, or in it."""
     if not location.is_dir():
         return is_same(location, target)
-    return not is_own and any(
-        is_same(file, target) for file in location.rglob("*") if file.is_file()
-    )
+    return not is_own and any(is_same(file, target) for file in _files_of(location))
+
+
+def _files_of(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Files of a folder and of all in it, linked ones too; links that lead back are left."""
+    real = folder.resolve()
+    if real in above or not os.access(folder, os.R_OK | os.X_OK):
+        return
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files_of(entry, (*above, real))
+        elif entry.is_file():
+            yield entry
 
 
 def _says(file: Path, own: bytes) -> bool:

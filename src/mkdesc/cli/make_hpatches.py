@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mkdesc._support.targets import check_replaced
 from mkdesc.cli.options import Detector
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
@@ -48,6 +49,9 @@ def command(
         "min_sigma": min_sigma,
         "detector": detector,
     }
+    for name in names if overwrite else ():
+        for folder in sequences:
+            check_replaced(output / name, folder, "sequence.json")
     made = 0
     with resumable(), progress("sequences") as bar:
         task = bar.add_task("making strips", total=len(sequences))

@@ -34,8 +34,8 @@ from mkdesc.retrieval.segments import Segment
 __all__ = [
     "FEATURES",
     "INDEX",
-    "OWN",
     "Manifest",
+    "is_part",
     "read_manifest",
     "remove_others",
     "write_manifest",
@@ -43,9 +43,9 @@ __all__ = [
 
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
-#: How those begin that a manifest names, and their names.
-OWN = ("segment-", "words-")
-_OWN = re.compile(r"(segment-|words-)[0-9]+(\.npy)?")
+#: Names of what a manifest names, and of what a killed process leaves half written.
+_OWN = re.compile(r"segment-[0-9]{6,}|words-[0-9]{6,}\.npy")
+_HALF = re.compile(rf"\.({_OWN.pattern}|index\.json)\.[0-9a-f]{{8}}\.(partial|new)")
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,18 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         partial.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
 
 
+def is_part(name: str) -> bool:
+    """Whether a file or folder goes by a name that only words and segments have.
+
+    >>> is_part("segment-000001"), is_part("segment-holiday")
+    (True, False)
+    """
+    return (_OWN.fullmatch(name) or _HALF.fullmatch(name)) is not None
+
+
 def remove_others(folder: Path, manifest: Manifest) -> None:
     """Remove the words and segments that are no part of an index, or not any more."""
     kept = {manifest.words, *manifest.segments}
     for file in folder.iterdir():
-        if file.name.lstrip(".").startswith(OWN) and file.name not in kept:
+        if is_part(file.name) and file.name not in kept:
             shutil.rmtree(file) if file.is_dir() else file.unlink()

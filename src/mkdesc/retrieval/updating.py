@@ -29,8 +29,8 @@ from mkdesc.retrieval.collecting import STRONGEST, learn_from, signatures_of
 from mkdesc.retrieval.manifest import (
     FEATURES,
     INDEX,
-    OWN,
     Manifest,
+    is_part,
     read_manifest,
     remove_others,
     write_manifest,
@@ -92,6 +92,10 @@ def build_index(
     sources = [images] if isinstance(images, (str, Path)) else images
     path = Path(path)
     found = find_images(sources)
+    inside = path.resolve()
+    for file in found.values():
+        if file.resolve().is_relative_to(inside):
+            raise ValueError(f"{file}: lies in the index {path}; choose another output")
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
         return _updated(
@@ -171,9 +175,9 @@ def _known(path: Path) -> Manifest | None:
     """The index that is there; ValueError if something else is."""
     if (path / INDEX).exists():
         return read_manifest(path)
-    known = (*OWN, INDEX, FEATURES)  # of an index whose making was interrupted, hidden ones too
-    if path.exists() and not (
-        path.is_dir() and all(file.name.lstrip(".").startswith(known) for file in path.iterdir())
+    if path.exists() and not (  # but for an index whose making was interrupted
+        path.is_dir()
+        and all(file.name == FEATURES or is_part(file.name) for file in path.iterdir())
     ):
         raise ValueError(f"{path}: expected an index, or a new or empty folder")
     return None

@@ -1,0 +1,78 @@
+"""Nothing is lost where inputs and files of others lie in, below or beside an output."""
+
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from mkdesc.cli.app import make_app
+
+
+def run(*arguments):
+    """The exit code of a command, and what it said."""
+    try:
+        return make_app()([*map(str, arguments)], standalone_mode=False) or 0, ""
+    except (ValueError, OSError) as error:
+        return 2, str(error)
+
+
+def draw(file, seed=0, size=120):
+    """A small photograph of noise."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(seed).integers(0, 256, (size, size), np.uint8)
+    cv2.imwrite(str(file), cv2.GaussianBlur(noise, (0, 0), 2))
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """Two photographs in ``photos`` of the folder in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate("ab"):
+        draw(tmp_path / "photos" / f"{name}.png", seed)
+    return tmp_path / "photos"
+
+
+def contents(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("name", ["segment-photos", "features", "segment-000007"])
+def test_photographs_in_the_folder_of_an_index_stay(photos, tmp_path, name):
+    shutil.copytree(photos, tmp_path / "out" / name)
+    before = contents(tmp_path)
+    code, message = run("index", f"out/{name}", "-o", "out", "--keypoints", 50)
+    assert code == 2
+    assert "lies in the index out" in message
+    assert contents(tmp_path) == before
+
+
+def test_files_of_others_in_an_index_stay(photos, tmp_path):
+    index = tmp_path / "index"
+    assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
+    others = [
+        index / name
+        for name in ("words-of-wisdom.txt", "segment-holiday/a.txt", ".words-secret", "words-1")
+    ]
+    stale = index / "words-000099.npy"
+    (index / "segment-holiday").mkdir()
+    for file in (*others, stale):
+        file.write_text("mine")
+    draw(photos / "c.png", 3)
+    assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
+    assert [file.read_text() for file in others] == ["mine"] * len(others)
+    assert not stale.exists()
+
+
+def test_strips_do_not_replace_another_sequence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path / "A", tmp_path / "x" / "A" / "B"):
+        for k in range(1, 7):
+            draw(folder / f"{k}.png", size=200)
+            np.savetxt(folder / f"H_1_{k}", np.eye(3))
+    (tmp_path / "x" / "A" / "sequence.json").write_text("{}")
+    before = contents(tmp_path)
+    code, message = run("make-hpatches", "A", "x/A/B", "-o", "x", "--overwrite")
+    assert contents(tmp_path) == before
+    assert code == 2
+    assert "is an input" in message
