@@ -435,3 +435,30 @@ def test_guided_matching_finds_more(images, tmp_path):
     assert counts[1] > 1.02 * counts[0]
     assert reports[1].registered == 6
     assert reports[1].reprojection_error < 0.7
+
+
+def test_inputs_in_the_folder_of_models_are_refused(images, tmp_path):
+    inside = tmp_path / "out" / "sparse" / "photographs"
+    shutil.copytree(images, inside)
+    with pytest.raises(ValueError, match=r"is an input in .*sparse, which is replaced"):
+        reconstruct(inside, tmp_path / "out")
+    pairs = tmp_path / "out" / "sparse" / "pairs.txt"
+    first, second = sorted(path.name for path in images.iterdir())[:2]
+    pairs.write_text(f"{first} {second}\n")
+    with pytest.raises(ValueError, match=r"is an input in .*sparse, which is replaced"):
+        reconstruct(images, tmp_path / "out", pairs=pairs)
+    assert pairs.exists()
+    assert len(list(inside.iterdir())) == len(list(images.iterdir()))
+
+
+def test_a_database_of_others_is_neither_replaced_nor_removed(images, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "database.db").write_bytes(b"somebody's")
+    (tmp_path / "text.db").write_text("no database")
+    with pytest.raises(ValueError, match=r"database\.db: not made by mkdesc"):
+        map_database(tmp_path / "text.db", images, out)
+    (out / "colmap.log").write_text("Log file created at: then\n")  # an earlier run of ours
+    with pytest.raises(ValueError, match="not a COLMAP database"):
+        map_database(tmp_path / "text.db", images, out)
+    assert (out / "database.db").read_bytes() == b"somebody's"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -206,6 +206,7 @@ def _prepared(
     if str(pairs) not in PAIRS and not Path(pairs).is_file():
         raise ValueError(f"pairs: expected {', '.join(PAIRS)} or a text file, got {str(pairs)!r}")
     listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
+    _check_not_replaced(target, [*found.values(), *([] if listed is None else [Path(pairs)])])
     _check_pages(target)
     settings = options.to_json()
     base = target / DATABASE
@@ -251,6 +252,14 @@ def _prepared(
         "images": _digest(contents.items()),
     }
     return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def _check_not_replaced(target: Path, read: Iterable[Path]) -> None:
+    """Refuse inputs in the folder of models, which is replaced as a whole."""
+    replaced = (target / SPARSE).resolve()
+    for file in read:
+        if file.resolve().is_relative_to(replaced):
+            raise ValueError(f"{file}: is an input in {target / SPARSE}, which is replaced")
 
 
 def _has_only(base: Path, wanted: list[NamePair]) -> bool:
@@ -341,16 +350,17 @@ def _map_database(
         raise FileNotFoundError(f"{existing}: {what}")
     if is_same(base, existing):
         raise ValueError(f"{existing}: lies in the output folder {target}; choose another output")
+    if base.exists() and not any((target / name).exists() for name in (REPORT, LOG)):
+        raise ValueError(f"{base}: not made by mkdesc; choose another output")
+    _check_not_replaced(target, [existing, images])
     _check_pages(target)
-    with atomic_path(base) as partial:
+    with colmap_log(target), atomic_path(base) as partial:
         shutil.copyfile(existing, partial)
-    with colmap_log(target):
         try:
-            with pycolmap.Database.open(base) as file:
+            with pycolmap.Database.open(partial) as file:
                 count = (file.num_images(), file.num_matched_image_pairs())
                 verified = file.num_verified_image_pairs()
         except Exception as error:  # pycolmap raises whatever sqlite does
-            base.unlink()
             raise ValueError(f"{existing}: not a COLMAP database ({error})") from None
         if not count[1] and not verified:
             raise ValueError(f"{existing}: no matches in this database")
