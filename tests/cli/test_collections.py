@@ -92,7 +92,8 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
         (["pairs", "in", "-o", "no/p"], "error: no/p: the folder no does not exist"),
         (["groups", "gone", "-o", "no/scenes"], "error: no/scenes: the folder no does not exist"),
         (["pairs", "gone", "-o", "p"], "error: gone does not exist"),
-        (["index", "in", "-o", "in"], "error: in: expected an index, or a new or empty folder"),
+        (["index", "in", "-o", "in"], "error: in/a.png: lies in the index in; choose another"),
+        (["index", "in/a.png", "-o", "."], "error: in/a.png: lies in the index ."),
     ],
 )
 def test_bad_input_is_one_line(folder, arguments, message, run):
