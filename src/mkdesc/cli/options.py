@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ __all__ = [
     "Ratio",
     "Side",
     "Upright",
+    "number_or_auto",
     "on_device",
 ]
 
@@ -65,6 +66,20 @@ MaxPixels = Annotated[
         help=f"Refuse images with more pixels; default: {MAX_PIXELS:,}.", show_default=False
     ),
 ]
+
+
+def number_or_auto(option: str, text: str) -> float | Literal["auto"]:
+    """What an option that takes a number or ``auto`` was given.
+
+    >>> number_or_auto("--ratio", "0.8"), number_or_auto("--ratio", "auto")
+    (0.8, 'auto')
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option}: expected a number or auto, got {text!r}") from None
 
 
 def on_device(device: str) -> dict[str, Any]:

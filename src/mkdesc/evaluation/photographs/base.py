@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Extract", "Method", "Photograph", "PhotographFeatures"]
+__all__ = ["Extract", "Match", "Method", "Photograph", "PhotographFeatures"]
 
 
 class Photograph(NamedTuple):
@@ -47,6 +47,13 @@ class PhotographFeatures(NamedTuple):
 
 Extract = Callable[[Photograph, int], PhotographFeatures]
 
+#: Takes the features of two photographs, with the heights and widths of these; gives the rows of
+#: what belongs together, (K, 2).
+Match = Callable[
+    [PhotographFeatures, PhotographFeatures, tuple[tuple[int, int], tuple[int, int]]],
+    NDArray[np.int64],
+]
+
 
 @dataclass(frozen=True)
 class Method:
@@ -61,8 +68,11 @@ class Method:
         thread that calls it.
     identity
         What else the result depends on, such as the hash of a weights file.
+    match
+        A matcher of its own; None: mutual nearest neighbours.
     """
 
     name: str
     extract: Extract
     identity: dict[str, str] = field(default_factory=dict)
+    match: Match | None = None

@@ -12,7 +12,10 @@ from mkdesc.evaluation.report.table import Row, Table
 __all__ = ["compare_runs"]
 
 #: What must agree for numbers to be comparable, beside the benchmark.
-_DATA = ("subsets", "sequences", "split", "lists", "protocol", "public_code")
+_DATA = (
+    *("subsets", "sequences", "split", "lists", "protocol", "public_code"),
+    *("pairs", "keypoints", "max_size", "ratio", "threshold", "thresholds"),
+)
 
 
 def compare_runs(folders: Sequence[str | Path]) -> Results:
