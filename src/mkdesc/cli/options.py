@@ -9,21 +9,6 @@ import typer
 from mkdesc.images.detectors.registry import DETECTORS
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = [
-    "Cluster",
-    "Detector",
-    "Device",
-    "Keypoints",
-    "MaxPixels",
-    "Model",
-    "Overwrite",
-    "Ratio",
-    "Side",
-    "Upright",
-    "number_or_auto",
-    "on_device",
-]
-
 Device = Annotated[str, typer.Option(help="Device: cpu, or, with PyTorch, cuda, cuda:1, mps, ...")]
 Cluster = Annotated[
     str | None,
@@ -58,7 +43,12 @@ Upright = Annotated[
     bool, typer.Option("--upright", help="Ignore orientations; for level cameras.")
 ]
 Ratio = Annotated[
-    float, typer.Option(help="Ratio test on mutual nearest neighbours; 1 keeps nearly all.")
+    str,
+    typer.Option(
+        metavar="R|auto",
+        help="Ratio test on mutual nearest neighbours; 1 keeps nearly all; auto: the ratio "
+        "calibrated for --model.",
+    ),
 ]
 MaxPixels = Annotated[
     int,
@@ -80,6 +70,18 @@ def number_or_auto(option: str, text: str) -> float | Literal["auto"]:
         return float(text)
     except ValueError:
         raise ValueError(f"{option}: expected a number or auto, got {text!r}") from None
+
+
+def chosen_ratio(text: str, model: str) -> float:
+    """The number that ``--ratio`` stands for, with this ``--model``.
+
+    >>> chosen_ratio("0.8", "photo")
+    0.8
+    """
+    from mkdesc.models import model_ratio
+
+    number = number_or_auto("--ratio", text)
+    return model_ratio(model) if number == "auto" else number
 
 
 def on_device(device: str) -> dict[str, Any]:

@@ -13,15 +13,24 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.models.card import Card
     from mkdesc.models.describing import describe
     from mkdesc.models.files import bundled_models, load_model, read_card, save_model
-    from mkdesc.models.opening import ModelChoice, model_file, open_model, parse_model
+    from mkdesc.models.opening import (
+        DEFAULT_MODEL,
+        ModelChoice,
+        model_file,
+        model_ratio,
+        open_model,
+        parse_model,
+    )
 
 __all__ = [
+    "DEFAULT_MODEL",
     "Card",
     "ModelChoice",
     "bundled_models",
     "describe",
     "load_model",
     "model_file",
+    "model_ratio",
     "open_model",
     "parse_model",
     "read_card",
@@ -35,6 +44,6 @@ if not TYPE_CHECKING:
             "card": "Card",
             "describing": "describe",
             "files": "bundled_models load_model read_card save_model",
-            "opening": "ModelChoice model_file open_model parse_model",
+            "opening": "DEFAULT_MODEL ModelChoice model_file model_ratio open_model parse_model",
         },
     )

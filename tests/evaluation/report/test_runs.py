@@ -238,7 +238,8 @@ def test_hpatches_tables(tmp_path, strips_root):
         assert row[task] == pytest.approx(np.mean(three))
     made = {file.name for file in (tmp_path / "run").iterdir()}
     plots = {"noise.png", "types.png", "precision-recall.png", "roc.png"}
-    assert plots | {"config.json", "results.json", "table.md", "cache"} == made
+    files = {"config.json", "results.json", "table.md", "report.html", "cache"}
+    assert plots | files == made
     values = json.loads((tmp_path / "run" / "results.json").read_text())
     assert Table.from_dict(values["tables"][0]) == main
     assert values["details"]["means"]["matching"]["by_noise"]["easy"]["success"] > 0.9

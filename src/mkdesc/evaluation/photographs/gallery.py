@@ -20,8 +20,6 @@ from mkdesc.evaluation.report.table import short_names
 from mkdesc.images.drawing import svg_of_matches
 from mkdesc.images.reading import opencv
 
-__all__ = ["KEY", "draw_gallery"]
-
 #: Pixels up to which an error has a colour, and the colours: blue, green, yellow, and red beyond.
 STEPS = (1.0, 3.0, 10.0)
 COLOURS = ("#2b7bff", "#1fbf5f", "#ffc107", "#ff3b30")
@@ -113,4 +111,6 @@ def _drawn(
         places.append((points + 0.5) * scale - 0.5)
     classes = np.searchsorted(STEPS, np.nan_to_num(off, nan=np.inf))
     palette = np.array([[int(one[i : i + 2], 16) for i in (5, 3, 1)] for one in COLOURS])
-    return svg_of_matches(grays[0], grays[1], *places, colours=palette[classes], quality=75)
+    return svg_of_matches(
+        grays[0], grays[1], places[0], places[1], colours=palette[classes], quality=75
+    )

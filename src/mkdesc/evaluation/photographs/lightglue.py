@@ -12,8 +12,6 @@ from mkdesc.evaluation.contenders.from_kornia import load_state, torch_and_korni
 from mkdesc.evaluation.photographs.base import Match, PhotographFeatures
 from mkdesc.evaluation.photographs.kornia_networks import load_weights
 
-__all__ = ["lightglue_matcher"]
-
 
 def lightglue_matcher(weights: Path) -> Match:
     """A function that matches the features of two photographs.

@@ -41,13 +41,11 @@ from mkdesc.evaluation.photographs.base import (
     Photograph,
     PhotographFeatures,
 )
-from mkdesc.features.features import DEFAULT_MODEL, Features
+from mkdesc.features.features import Features
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, DETECTORS
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
-from mkdesc.models import bundled_models, read_card
-
-__all__ = ["get_method", "get_methods"]
+from mkdesc.models import DEFAULT_MODEL, bundled_models, read_card
 
 #: Binary features of OpenCV, and the arguments by which they find many keypoints.
 _BINARY: dict[str, tuple[str, dict[str, Any]]] = {

@@ -25,16 +25,6 @@ from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import open_run, with_earlier
 from mkdesc.matching.nearest import match_descriptors
 
-__all__ = [
-    "MethodScores",
-    "PhotographOptions",
-    "by_pair",
-    "match_photographs",
-    "pair_plot",
-    "photograph_names",
-    "score_methods",
-]
-
 S = TypeVar("S")
 
 

@@ -12,8 +12,6 @@ from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.svg import legend, panel_svg
 from mkdesc.evaluation.report.table import Table
 
-__all__ = ["OWN_PAGE", "Picture", "page_of", "pairs_csv"]
-
 #: By which a page is known as one of this package's.
 OWN_PAGE = rb"<meta name='generator' content='mkdesc evaluate'>"
 
@@ -152,7 +150,7 @@ def pairs_csv(details: dict[str, Any]) -> str | None:
     method,pair,error,right
     ours,1-2,3.0,9
     """
-    methods = {}
+    methods: dict[str, Any] = {}
     for name, one in details.items():
         if isinstance(one, dict) and "pairs" not in one:
             methods |= {f"{name}: {method}": inner for method, inner in one.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from mkdesc._support.arrays import is_number
 from mkdesc._support.files import atomic_path
-
-__all__ = ["Plot", "can_plot", "draw_plots"]
-
 
 #: What a plot can be.
 KINDS = ("curves", "bars", "pairs")
@@ -132,7 +129,9 @@ def _figure(plot: Plot) -> Any:
     width = max(4.6 * columns, 9.0)  # the legend has three columns
     figure = Figure(figsize=(width, 3.8 * rows + 0.9), layout="constrained")
     figure.suptitle(plot.title)
-    draw = {"curves": _curves, "bars": _bars, "pairs": partial(_pairs, plot)}[plot.kind]
+    kinds: dict[str, Callable[[Any, dict[str, dict[str, Any]]], None]]
+    kinds = {"curves": _curves, "bars": _bars, "pairs": partial(_pairs, plot)}
+    draw = kinds[plot.kind]
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (title, series) in zip(grid, plot.panels.items(), strict=False):
         axes.set_title(title, fontsize="medium")

@@ -11,8 +11,6 @@ import numpy as np
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.visual.colours import LINES
 
-__all__ = ["legend", "panel_svg"]
-
 #: Size of a plot in its own units, and the space for what stands left of and below it.
 WIDTH, HEIGHT, LEFT, BOTTOM, EDGE = 520, 340, 58, 46, 12
 
