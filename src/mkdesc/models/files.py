@@ -28,6 +28,7 @@ from mkdesc.models.operations import Tensors, head_of, operations_of
 
 __all__ = [
     "OWN_MODEL",
+    "bundled_file",
     "bundled_models",
     "load_model",
     "read_card",
@@ -51,6 +52,11 @@ def bundled_models() -> list[str]:
     True
     """
     return list(_bundled_names())
+
+
+def bundled_file(name: str) -> Path:
+    """The file of a model that comes with the package."""
+    return Path(str(files("mkdesc.models") / f"{name}{_SUFFIX}"))
 
 
 @cache
