@@ -15,8 +15,6 @@ from mkdesc.cli.options import MaxPixels, Overwrite
 from mkdesc.cli.progress import say_what_changed
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["command"]
-
 _PICTURES = (".png", ".jpg", ".jpeg")
 
 

@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
     from mkdesc.retrieval.index import Index
 
-__all__ = [
-    "console",
-    "pace",
-    "progress",
-    "progress_bar",
-    "resumable",
-    "say_what_changed",
-    "warm_up",
-]
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)

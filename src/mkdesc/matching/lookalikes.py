@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from mkdesc.matching.coherence import PLACE, Size, distinct_places
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 
-__all__ = ["share_repeated"]
-
 #: Descriptors are of identical things if they are nearer than this share of what two of them are
 #: apart on average: 0 to 0.1 where things were drawn. The nearest elsewhere in photographs,
 #: windows of real facades included, is 0.3 and more away.
