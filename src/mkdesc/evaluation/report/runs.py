@@ -27,7 +27,6 @@ from mkdesc._support.workfolder import WorkFolder, content_part
 from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
-
 #: What the texts in a run folder have in them.
 _TEXTS = {
     "results.json": rb"\A\{\s*\"benchmark\"",
