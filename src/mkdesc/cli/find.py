@@ -24,8 +24,11 @@ def command(
     k: Annotated[int, typer.Option("-k", metavar="N", help="How many to find.")] = 10,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Match the best results and count the matches that agree."),
-    ] = False,
+        typer.Option(
+            help="Match the most similar photographs and count the matches that agree, or only "
+            "list how similar they are."
+        ),
+    ] = True,
     candidates: Annotated[
         int, typer.Option(metavar="N", help="How many results to verify; at least -k.")
     ] = 50,

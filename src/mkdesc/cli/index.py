@@ -12,6 +12,7 @@ from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, pace, progress_bar, resumable
 from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -21,7 +22,7 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder to write or update.")
     ],
-    keypoints: Keypoints = 1000,
+    keypoints: Keypoints = KEYPOINTS,
     detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
