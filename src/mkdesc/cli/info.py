@@ -12,7 +12,7 @@ __all__ = ["command"]
 
 
 def command() -> None:
-    """Print versions, threads and backends, for bug reports and benchmarks."""
+    """Print versions, threads and backends, for bug reports."""
     found = versions()
     width = max(map(len, found))
     for package, number in found.items():
