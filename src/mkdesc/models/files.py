@@ -101,6 +101,7 @@ def save_model(
         method=params.pop("method", None),
         params={name: value for name, value in params.items() if name != "dims"},
         side=None if mkd.side is None else float(mkd.side),
+        ratio=None if mkd.ratio is None else float(mkd.ratio),
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
     )
@@ -224,7 +225,8 @@ def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
         raise ValueError("its card does not match its tensors (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
-    mkd = MKD(as_parametrization(card.parametrization), card.patch_size, side=card.side)
+    kernels = as_parametrization(card.parametrization)
+    mkd = MKD(kernels, card.patch_size, side=card.side, ratio=card.ratio)
     if card.method is None:
         mkd.head = head
     else:
