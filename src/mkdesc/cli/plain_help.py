@@ -25,7 +25,7 @@ class _Plain:
     """What commands and groups of them have in common."""
 
     def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
-        super().__init__(*arguments, help=flow(help), **options)
+        super().__init__(*arguments, help=flow(help), **options)  # type: ignore[call-arg]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters; nothing is shown as the type of a flag."""
