@@ -24,7 +24,6 @@ from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["MKD"]
 
 #: Patches that are resized or rounded at a time; bounds the memory beyond input and output.
 CHUNK = 2048

@@ -11,8 +11,6 @@ import typer
 from mkdesc._support.version import __version__
 from mkdesc.cli.plain_help import PlainCommand, PlainGroup
 
-__all__ = ["COMMANDS", "make_app"]
-
 #: The commands by the group in which the help lists them; each is a module of this folder.
 PANELS = {
     "Everyday": (

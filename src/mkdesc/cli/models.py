@@ -8,8 +8,6 @@ import typer
 
 from mkdesc.models import read_card
 
-__all__ = ["command"]
-
 #: What to use each bundled model for, those that most people want first.
 USES = {
     "photo": "keypoints of photographs: what Features, match, index and sfm use",

@@ -10,20 +10,6 @@ from mkdesc.images.detectors.registry import DETECTORS
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import bundled_models
 
-__all__ = [
-    "Cluster",
-    "Detector",
-    "Device",
-    "Keypoints",
-    "MaxPixels",
-    "Model",
-    "Overwrite",
-    "Ratio",
-    "Side",
-    "Upright",
-    "on_device",
-]
-
 Device = Annotated[
     str,
     typer.Option(

@@ -7,8 +7,6 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["PlainCommand", "PlainGroup"]
-
 
 def flow(text: str | None) -> str | None:
     r"""The paragraphs of a docstring, each on one line; the terminal wraps them.

@@ -37,8 +37,6 @@ from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
 
-__all__ = ["learn_model"]
-
 #: Pairs of held-out patches that are compared, at most, matching and not.
 SCORED = 50_000
 #: Where a folder of parts says what they are made of.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 
-__all__ = ["CONVENTIONS", "LARGEST", "SCHEMA", "Card", "read_json"]
-
 #: Number of the format.
 SCHEMA = 2
 

@@ -26,15 +26,6 @@ from mkdesc.models.card import Card, read_json
 from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
 
-__all__ = [
-    "OWN_MODEL",
-    "bundled_models",
-    "load_model",
-    "read_card",
-    "read_tensors",
-    "save_model",
-]
-
 #: What model files of this package have in them.
 OWN_MODEL = rb"(?s)\A.{8}\{.*\"mkdesc\""
 
