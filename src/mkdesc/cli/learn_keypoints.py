@@ -53,7 +53,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Teach the learned detector which points a model matches, on plain photographs."""
+    """Teach the detector, on photographs, which points a model matches."""
     check_ending("--output", output, [".safetensors"])
     reads = (photos, model_file(model), start and weights_file(start))
     check_target(output, reads, OWN_WEIGHTS, overwrite)
