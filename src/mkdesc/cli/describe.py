@@ -20,8 +20,9 @@ def command(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="Patches: .npy or .npz (N, W, W), .zarr, .parquet (column 'patch'), a folder of "
-            "Phototourism sheets (*.bmp), or an HPatches strip (.png).",
+            help="Patches: .npy, .npz or .zarr (N, W, W), or (N, K, W, W) for a model of K "
+            "squares; .parquet (column 'patch'), a folder of Phototourism sheets (*.bmp), or an "
+            "HPatches strip (.png).",
         ),
     ],
     output: Annotated[
@@ -57,7 +58,7 @@ def command(
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one float32 unit vector per patch, in input order.
+    """Describe patches: one float32 unit vector per row, in input order.
 
     Run it again to resume.
     """

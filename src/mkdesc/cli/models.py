@@ -19,9 +19,11 @@ def _list(context: typer.Context) -> None:
         return
     for name in bundled_models():
         card = read_card(name)
+        squares = len(card.side) if isinstance(card.side, list) else 1
         source = card.learned_from.get("source", "unknown data")
         print(
-            f"{name:<12} {card.dims:>4} dimensions, {card.patch_size} px, "
+            f"{name:<12} {card.dims:>4} dimensions, {card.patch_size} px"
+            f"{f', {squares} squares' if squares > 1 else ''}, "
             f"{card.method or 'a head of its own'}, {card.parametrization}, learned from {source}"
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import checked_sides
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 
@@ -35,7 +36,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
     "str | None": (str, type(None)),
-    "float | None": (float, int, type(None)),
+    "float | list[float] | None": (float, int, list, type(None)),
     "dict[str, Any]": (dict,),
     "list[dict[str, Any]]": (list,),
 }
@@ -68,8 +69,9 @@ class Card:
     method, params
         Of the whitening that the head was learned by; None and nothing for other heads.
     side
-        Side of keypoints' patches, in units of their sigma, that the model is best used at; None
-        if it was not made for keypoints.
+        Side of keypoints' patches, in units of their sigma, that the model is best used at; a
+        list of them if it looks at several squares of a keypoint; None if it was not made for
+        keypoints.
     learned_from
         Source, counts and settings of the learning, as plain values.
     created
@@ -88,7 +90,7 @@ class Card:
     head: list[dict[str, Any]]
     method: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    side: float | None = None
+    side: float | list[float] | None = None
     learned_from: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     sha256: str = ""
@@ -105,8 +107,14 @@ class Card:
             raise ValueError(
                 f"its card says patch_size = {self.patch_size}, expected {SMALLEST} to {LARGEST}"
             )
-        if self.side is not None and not 0 < self.side < np.inf:
-            raise ValueError(f"its card says side = {self.side}, expected a number > 0 or null")
+        if self.side is not None:
+            try:
+                checked_sides(self.side)
+            except ValueError:
+                expected = "a number > 0, a list of them or null"
+                raise ValueError(
+                    f"its card says side = {self.side}, expected {expected}"
+                ) from None
         if not self.preparation:
             numbers = preparation_numbers(self.parametrization)
             object.__setattr__(self, "preparation", numbers)
@@ -149,6 +157,12 @@ class Card:
             digest.update(little.tobytes())
         return digest.hexdigest()
 
+    def sides_in_words(self, unknown: str) -> str:
+        """Sides for reading, such as ``14 and 40 sigma``; ``unknown`` if there is none."""
+        if self.side is None:
+            return unknown
+        return " and ".join(f"{side:g}" for side in checked_sides(self.side)) + " sigma"
+
     def lines(self) -> list[str]:
         """The card for reading, one fact a line."""
         facts = {
@@ -158,7 +172,7 @@ class Card:
             "dimensions": self.dims,
             "whitening": self.method or "none: a head of its own",
             **self.params,
-            "side": "not for keypoints" if self.side is None else f"{self.side:g} sigma",
+            "side": self.sides_in_words("not for keypoints"),
             **{f"learned: {key}": value for key, value in self.learned_from.items()},
             "created": self.created,
             "schema": self.schema,
