@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.check import check_choice, check_integer, check_not_both, checked_sides
+from mkdesc._support.check import (
+    check_choice,
+    check_integer,
+    check_not_both,
+    check_number,
+    checked_sides,
+)
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.threads import checked_threads
 from mkdesc.compute.backends import BACKENDS, load_backend
@@ -25,7 +31,6 @@ from mkdesc.kernels.patches import SMALLEST, as_patches, naming_stacks, resize_p
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["MKD", "Side", "check_one_square"]
 
 #: Sides of the squares of a keypoint, in units of its sigma: one, or several; None: not known.
 Side = float | Sequence[float] | None
@@ -86,6 +91,9 @@ class MKD(Estimator):
     device
         Where the backend ``"torch"`` computes, such as ``"cuda"``; None: on the GPU if there is
         one.
+    ratio
+        Of Lowe's test, that suits these descriptors; for those who match, see
+        :func:`mkdesc.match_descriptors`. None: unknown.
 
     Notes
     -----
@@ -119,6 +127,7 @@ class MKD(Estimator):
         head: Head | None = None,
         side: Side = None,
         device: str | None = None,
+        ratio: float | None = None,
     ) -> None:
         self.parametrization = parametrization
         self.patch_size = patch_size
@@ -130,6 +139,7 @@ class MKD(Estimator):
         self.head = head
         self.side = side
         self.device = device
+        self.ratio = ratio
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -146,6 +156,7 @@ class MKD(Estimator):
         check_not_both(head=self.head, whitening=self.whitening)
         check_choice("output", self.output, OUTPUTS)
         self.squares  # noqa: B018 - refuses what is no side
+        check_number("ratio", self.ratio, above=0, most=1, optional=True)
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
         return parametrization, checked_threads(self.n_threads)

@@ -7,16 +7,6 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
 
-__all__ = [
-    "MOST_SQUARES",
-    "check_choice",
-    "check_ending",
-    "check_integer",
-    "check_not_both",
-    "check_number",
-    "checked_sides",
-]
-
 #: Squares around one keypoint, at most.
 MOST_SQUARES = 16
 

@@ -14,8 +14,6 @@ from mkdesc._support.check import checked_sides
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 
-__all__ = ["CONVENTIONS", "LARGEST", "SCHEMA", "Card", "read_json"]
-
 #: Number of the format.
 SCHEMA = 2
 
@@ -36,6 +34,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
     "str | None": (str, type(None)),
+    "float | None": (float, int, type(None)),
     "float | list[float] | None": (float, int, list, type(None)),
     "dict[str, Any]": (dict,),
     "list[dict[str, Any]]": (list,),
@@ -72,6 +71,9 @@ class Card:
         Side of keypoints' patches, in units of their sigma, that the model is best used at; a
         list of them if it looks at several squares of a keypoint; None if it was not made for
         keypoints.
+    ratio
+        Of Lowe's test, that suits these descriptors; None: not known. Files without it do not
+        mention it.
     learned_from
         Source, counts and settings of the learning, as plain values.
     created
@@ -91,6 +93,7 @@ class Card:
     method: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     side: float | list[float] | None = None
+    ratio: float | None = None
     learned_from: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     sha256: str = ""
@@ -115,13 +118,20 @@ class Card:
                 raise ValueError(
                     f"its card says side = {self.side}, expected {expected}"
                 ) from None
+        if self.ratio is not None and not 0 < self.ratio <= 1:
+            raise ValueError(
+                f"its card says ratio = {self.ratio}, expected a number > 0 and <= 1, or null"
+            )
         if not self.preparation:
             numbers = preparation_numbers(self.parametrization)
             object.__setattr__(self, "preparation", numbers)
 
     def to_json(self) -> str:
         """The card as JSON text."""
-        return json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        values = asdict(self)
+        if self.ratio is None:  # so that files of before there was one stay what they are
+            del values["ratio"]
+        return json.dumps(values, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Card:
@@ -130,7 +140,7 @@ class Card:
             raise ValueError(
                 f"its schema is {values.get('schema')!r}; this version reads {SCHEMA}"
             )
-        if set(values) != {one.name for one in fields(cls)}:
+        if {*values, "ratio"} != {one.name for one in fields(cls)}:
             raise ValueError(f"its card has the fields {', '.join(sorted(values))}")
         card = cls(**values)
         expected = {
@@ -173,6 +183,7 @@ class Card:
             "whitening": self.method or "none: a head of its own",
             **self.params,
             "side": self.sides_in_words("not for keypoints"),
+            "ratio": "not known" if self.ratio is None else f"{self.ratio:g}",
             **{f"learned: {key}": value for key, value in self.learned_from.items()},
             "created": self.created,
             "schema": self.schema,

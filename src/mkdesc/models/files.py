@@ -27,15 +27,6 @@ from mkdesc.models.card import Card, read_json
 from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
 
-__all__ = [
-    "OWN_MODEL",
-    "bundled_models",
-    "load_model",
-    "read_card",
-    "read_tensors",
-    "save_model",
-]
-
 #: What model files of this package have in them.
 OWN_MODEL = rb"(?s)\A.{8}\{.*\"mkdesc\""
 
@@ -102,6 +93,7 @@ def save_model(
         method=params.pop("method", None),
         params={name: value for name, value in params.items() if name != "dims"},
         side=_plain_side(mkd.side),
+        ratio=None if mkd.ratio is None else float(mkd.ratio),
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
     )
@@ -234,8 +226,9 @@ def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
         raise ValueError("its card does not match its tensors (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
+    kernels = as_parametrization(card.parametrization)
     side = tuple(card.side) if isinstance(card.side, list) else card.side
-    mkd = MKD(as_parametrization(card.parametrization), card.patch_size, side=side)
+    mkd = MKD(kernels, card.patch_size, side=side, ratio=card.ratio)
     if card.method is None:
         mkd.head = head
     else:
