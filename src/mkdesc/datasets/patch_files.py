@@ -130,12 +130,12 @@ def _refusing(open_: Callable[[str, str], PatchSource], location: str, name: str
 class _Shape(NamedTuple):
     """Of an array of patches: rows, patches of a row, and their side in pixels."""
 
-    count: int
+    rows: int
     squares: int
     size: int
 
     @property
-    def row(self) -> tuple[int, ...]:
+    def each(self) -> tuple[int, ...]:
         """The shape of one row."""
         return (self.squares, self.size, self.size)[self.squares == 1 :]
 
@@ -175,13 +175,13 @@ class _Stream:
         """All rows, without going back."""
         with self.open() as stream:
             read_array_header(stream)
-            count = self.shape.count
+            count = self.shape.rows
             for first in range(0, count, length):
                 yield self._rows(stream, first, min(first + length, count))
 
     @property
     def _row(self) -> int:
-        return math.prod(self.shape.row) * self.dtype.itemsize
+        return math.prod(self.shape.each) * self.dtype.itemsize
 
     def _rows(self, stream: IO[bytes], first: int, last: int) -> Block:
         try:
@@ -190,7 +190,7 @@ class _Stream:
             raise ValueError(f"{self.name}: {reason_of(error, self.name)}") from None
         if len(data) < (last - first) * self._row:
             raise ValueError(f"{self.name}: ends early, at patch {first + len(data) // self._row}")
-        return np.frombuffer(data, self.dtype).reshape(-1, *self.shape.row)
+        return np.frombuffer(data, self.dtype).reshape(-1, *self.shape.each)
 
 
 def _open_npy(location: str, name: str) -> PatchSource:
@@ -206,7 +206,7 @@ def _open_npy(location: str, name: str) -> PatchSource:
             flat = np.frombuffer(stream.read(header.nbytes), header.dtype)
             return _of_array(flat.reshape(header.shape, order="F"))
     rows = _Stream(name, lambda: open_location(location), shape, header.dtype)
-    return PatchSource(shape.count, shape.size, header.dtype, rows.read, None, shape.squares)
+    return PatchSource(shape.rows, shape.size, header.dtype, rows.read, None, shape.squares)
 
 
 def _of_array(array: NDArray[Any]) -> PatchSource:
@@ -240,9 +240,7 @@ def _open_npz(location: str, name: str) -> PatchSource:
             yield stream
 
     rows = _Stream(name, array, shape, header.dtype)
-    return PatchSource(
-        shape.count, shape.size, header.dtype, rows.read, rows.blocks, shape.squares
-    )
+    return PatchSource(shape.rows, shape.size, header.dtype, rows.read, rows.blocks, shape.squares)
 
 
 def _open_zarr(location: str, name: str) -> PatchSource:
@@ -258,11 +256,11 @@ def _of_rows(name: str, found: tuple[int, ...], dtype: np.dtype[Any], read: Rows
 
     def rows(first: int, last: int) -> Block:
         try:
-            return read(first, last).reshape(last - first, *shape.row)
+            return read(first, last).reshape(last - first, *shape.each)
         except BROKEN as error:
             raise ValueError(f"{name}: {reason_of(error, name)}") from None
 
-    return PatchSource(shape.count, shape.size, dtype, rows, None, shape.squares)
+    return PatchSource(shape.rows, shape.size, dtype, rows, None, shape.squares)
 
 
 _ANYWHERE = {".npy": _open_npy, ".zarr": _open_zarr, ".parquet": _open_parquet}
