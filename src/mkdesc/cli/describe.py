@@ -49,14 +49,15 @@ def command(
         ),
     ] = None,
     resize: Annotated[
-        bool, typer.Option(help="Resample patches to the size that the model expects.")
+        bool,
+        typer.Option("--resize", help="Resample patches to the size that the model expects."),
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one float32 unit vector per row, in input order.
+    """Describe patches: one unit vector (float32) per patch, or stack of patches.
 
     Run it again to resume.
     """
