@@ -13,8 +13,6 @@ from mkdesc.cli.progress import console
 from mkdesc.evaluation.report.compare import compare_runs
 from mkdesc.evaluation.report.runs import check_results, save_results
 
-__all__ = ["command"]
-
 
 def command(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` wrote.")],
@@ -24,7 +22,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Merge the tables of several runs of one benchmark, and plot them together."""
+    """Show several runs of one benchmark in one table and one plot."""
     results = compare_runs(runs)
     if output is not None:
         check_results(output, results, runs, overwrite)

@@ -20,8 +20,6 @@ from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import model_file, open_model
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Write descriptors and models for other tools.", no_args_is_help=True)
 
 
@@ -41,7 +39,10 @@ def _hpatches_csv(
         bool, typer.Option("--overwrite", help="Replace existing files.")
     ] = False,
 ) -> None:
-    """Write DIR/NAME/<sequence>/<image>.csv, the layout of the official HPatches code."""
+    """Write descriptors as csv files for the official HPatches code.
+
+    The files are DIR/NAME/<sequence>/<image>.csv.
+    """
     dataset = HPatches(root)
     found = get_descriptor(descriptor)
     if not isinstance(found, (PatchDescriptor, ProjectedDescriptor)):

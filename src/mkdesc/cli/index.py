@@ -14,8 +14,6 @@ from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["command"]
-
 
 def command(
     images: Annotated[list[Path], typer.Argument(help="Photographs, or folders of them.")],
@@ -30,7 +28,7 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Index photographs, or update an index: only changes take time.
+    """Index photographs, or update an index with what changed.
 
     The index ends up with exactly the photographs named here; others that it had are removed.
     Exit code 1 if some photographs could not be read; the others are indexed.

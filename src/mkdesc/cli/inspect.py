@@ -11,8 +11,6 @@ from mkdesc._support.check import check_not_both
 from mkdesc.cli.options import Overwrite
 from mkdesc.visual.inspection_figure import MAX_PIXELS
 
-__all__ = ["command"]
-
 
 def command(
     a: Annotated[Path, typer.Argument(metavar="A", help="Image file of a patch.")],
@@ -33,7 +31,7 @@ def command(
     max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare two patches: how similar they are, and which pixels contribute."""
+    """Show how similar two patches are, and which pixels decide."""
     from mkdesc.descriptor import MKD
     from mkdesc.kernels.parametrization import as_parametrization
     from mkdesc.models import model_file

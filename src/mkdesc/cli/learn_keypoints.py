@@ -18,8 +18,6 @@ from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
 from mkdesc.learn.keypoints import learn_keypoints
 from mkdesc.models import model_file
 
-__all__ = ["command"]
-
 #: Where nobody watches a progress bar: seconds between lines, the first after fewer.
 FIRST_NEWS, NEWS = 3.0, 15.0
 
@@ -55,7 +53,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Teach the learned detector which points a model matches, on plain photographs."""
+    """Teach the detector, on photographs, which points a model matches."""
     check_ending("--output", output, [".safetensors"])
     check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
     shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())

@@ -25,7 +25,6 @@ from mkdesc._support.progress import Progress as Tell
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
 
-__all__ = ["console", "progress", "progress_bar", "resumable", "warm_up"]
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
@@ -106,7 +105,7 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:
     """Load the compiled loops; says so, because the first time on a machine takes seconds."""
     with console.status("loading compiled code (the first run compiles it, about 5 s)"):
-        mkd.transform(np.zeros((1, mkd.patch_size, mkd.patch_size), dtype))
+        mkd.transform(np.zeros((1, mkd.squares, mkd.patch_size, mkd.patch_size), dtype))
 
 
 @contextmanager

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import checked_sides
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST
-
-__all__ = ["CONVENTIONS", "LARGEST", "SCHEMA", "Card", "read_json"]
 
 #: Number of the format.
 SCHEMA = 2
@@ -36,6 +35,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "str | None": (str, type(None)),
     "float | None": (float, int, type(None)),
+    "float | list[float] | None": (float, int, list, type(None)),
     "dict[str, Any]": (dict,),
     "list[dict[str, Any]]": (list,),
 }
@@ -68,8 +68,12 @@ class Card:
     method, params
         Of the whitening that the head was learned by; None and nothing for other heads.
     side
-        Side of keypoints' patches, in units of their sigma, that the model is best used at; None
-        if it was not made for keypoints.
+        Side of keypoints' patches, in units of their sigma, that the model is best used at; a
+        list of them if it looks at several squares of a keypoint; None if it was not made for
+        keypoints.
+    ratio
+        Of Lowe's test, that suits these descriptors; None: not known. Files without it do not
+        mention it.
     learned_from
         Source, counts and settings of the learning, as plain values.
     created
@@ -88,7 +92,8 @@ class Card:
     head: list[dict[str, Any]]
     method: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    side: float | None = None
+    side: float | list[float] | None = None
+    ratio: float | None = None
     learned_from: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     sha256: str = ""
@@ -105,15 +110,28 @@ class Card:
             raise ValueError(
                 f"its card says patch_size = {self.patch_size}, expected {SMALLEST} to {LARGEST}"
             )
-        if self.side is not None and not 0 < self.side < np.inf:
-            raise ValueError(f"its card says side = {self.side}, expected a number > 0 or null")
+        if self.side is not None:
+            try:
+                checked_sides(self.side)
+            except ValueError:
+                expected = "a number > 0, a list of them or null"
+                raise ValueError(
+                    f"its card says side = {self.side}, expected {expected}"
+                ) from None
+        if self.ratio is not None and not 0 < self.ratio <= 1:
+            raise ValueError(
+                f"its card says ratio = {self.ratio}, expected a number > 0 and <= 1, or null"
+            )
         if not self.preparation:
             numbers = preparation_numbers(self.parametrization)
             object.__setattr__(self, "preparation", numbers)
 
     def to_json(self) -> str:
         """The card as JSON text."""
-        return json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        values = asdict(self)
+        if self.ratio is None:  # so that files of before there was one stay what they are
+            del values["ratio"]
+        return json.dumps(values, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Card:
@@ -122,7 +140,7 @@ class Card:
             raise ValueError(
                 f"its schema is {values.get('schema')!r}; this version reads {SCHEMA}"
             )
-        if set(values) != {one.name for one in fields(cls)}:
+        if {*values, "ratio"} != {one.name for one in fields(cls)}:
             raise ValueError(f"its card has the fields {', '.join(sorted(values))}")
         card = cls(**values)
         expected = {
@@ -149,6 +167,12 @@ class Card:
             digest.update(little.tobytes())
         return digest.hexdigest()
 
+    def sides_in_words(self, unknown: str) -> str:
+        """Sides for reading, such as ``14 and 40 sigma``; ``unknown`` if there is none."""
+        if self.side is None:
+            return unknown
+        return " and ".join(f"{side:g}" for side in checked_sides(self.side)) + " sigma"
+
     def lines(self) -> list[str]:
         """The card for reading, one fact a line."""
         facts = {
@@ -158,7 +182,8 @@ class Card:
             "dimensions": self.dims,
             "whitening": self.method or "none: a head of its own",
             **self.params,
-            "side": "not for keypoints" if self.side is None else f"{self.side:g} sigma",
+            "side": self.sides_in_words("not for keypoints"),
+            "ratio": "not known" if self.ratio is None else f"{self.ratio:g}",
             **{f"learned: {key}": value for key, value in self.learned_from.items()},
             "created": self.created,
             "schema": self.schema,

@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, check_one_square
 from mkdesc.evaluation.contenders import from_kornia as kornia
 from mkdesc.evaluation.contenders import from_opencv as opencv
 from mkdesc.evaluation.contenders.base import (
@@ -44,8 +44,6 @@ from mkdesc.heads.whitening import METHODS
 from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models import bundled_models, open_model, parse_model, read_card
-
-__all__ = ["get_descriptor", "get_descriptors", "named_descriptors"]
 
 #: Size that raw descriptors are computed at; other patches are resized to it.
 PATCH_SIZE = 64
@@ -177,6 +175,7 @@ def _model(name: str) -> ProjectedDescriptor:
             "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
         )
     mkd = open_model(name)
+    check_one_square(mkd, f"descriptor {name!r}", "a patch of a benchmark")
     if choice.set is None:
         identity = {"sha256": read_card(name).sha256}
     else:
