@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import typer
 
-from mkdesc import cli
+from mkdesc import MKD, cli
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+from mkdesc.kernels.parametrization import as_parametrization
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -36,6 +39,21 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no real data in {folder} (set MKDESC_SHARED to where it is)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def look_at() -> Callable[..., MKD]:
+    """Makes descriptors of patches of 24 px with a head, by the sides of their squares."""
+
+    def make(*sides: float, **more: Any) -> MKD:
+        rng = np.random.default_rng(len(sides))
+        dims_in = len(sides) * as_parametrization("extended-24").dims
+        wide = Affine(rng.normal(size=(dims_in, 40)), rng.normal(size=dims_in) / 30)
+        down = Affine(rng.normal(size=(40, 16)))
+        head = Head((Power(0.75), L2(), wide, Relu(16), down, L2()))
+        return MKD("extended-24", 24, **{"head": head, "side": sides} | more)
+
+    return make
 
 
 @pytest.fixture
@@ -59,6 +77,22 @@ def replace_file() -> Callable[[Path, Path, str], None]:
         assert file.stat().st_mtime_ns == times[1]
 
     return replace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_made_once():
+    """Makes the parser of each command once: typer makes them all again whenever it is called."""
+    make, made = typer.main.get_command_from_info, {}
+
+    def make_once(command_info: typer.models.CommandInfo, **options: Any) -> Any:
+        key = (command_info.callback, command_info.name, *sorted(options.items()))
+        if key not in made:
+            made[key] = make(command_info, **options)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command_from_info", make_once)
+        yield
 
 
 class Ended(NamedTuple):

@@ -24,12 +24,12 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Merge the tables of several runs of one benchmark, and plot them together."""
+    """Show several runs of one benchmark in one table and one plot."""
     results = compare_runs(runs)
     if output is not None:
         check_results(output, results, runs, overwrite)
     print_tables(results.tables)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        for name in save_results(output, results):
+        for name in save_results(output, results, overwrite):
             console.print(f"written: {output / name}", highlight=False, soft_wrap=True)

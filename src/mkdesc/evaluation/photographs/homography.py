@@ -102,7 +102,7 @@ def run_homography(
             name: [score.corner_error for score in one.scores] for name, one in judged.items()
         }
         drawn = draw_gallery(output, pairs, ranks, _errors, options, "px")
-        save_results(output, results, drawn, KEY)
+        save_results(output, results, pictures=drawn, key=KEY)
     return results
 
 

@@ -102,7 +102,7 @@ def run_pose(
     if output is not None:
         ranks = {name: [score.error for score in one.scores] for name, one in scored.items()}
         drawn = draw_gallery(output, reported, ranks, _epipolar_errors, options, "degrees")
-        save_results(output, results, drawn, KEY)
+        save_results(output, results, pictures=drawn, key=KEY)
     return results
 
 

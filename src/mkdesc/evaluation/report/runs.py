@@ -31,6 +31,14 @@ from mkdesc.evaluation.report.page import OWN_PAGE, Picture, page_of, pairs_csv
 from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
+#: What the texts in a run folder have in them.
+_TEXTS = {
+    "results.json": rb"\A\{\s*\"benchmark\"",
+    "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|",
+    "pairs.csv": rb"\Amethod,pair,",
+    "report.html": OWN_PAGE,
+}
+
 
 class _HasName(Protocol):
     @property
@@ -102,6 +110,7 @@ def open_run(
             yield Path(temporary)
         return
     _work(folder).open(config, inputs, grows="descriptors", versions=versions())
+    _check_files(folder, ())  # of plots it is not known yet which there will be
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     yield cache
@@ -164,34 +173,46 @@ def check_results(
     for read in reads:
         if is_same(folder, read):
             raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
-    if not Path(folder).is_dir():
-        return
-    own = {
-        "results.json": rb"\A\{\s*\"benchmark\"",
-        "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|",
-        "pairs.csv": rb"\Amethod,pair,",
-        "report.html": OWN_PAGE,
-    }
-    for name, kind in (own | {f"{plot.name}.png": OWN_PLOT for plot in results.plots}).items():
+    if Path(folder).is_dir():
+        _check_files(folder, results.plots, reads, overwrite)
+
+
+def _check_files(
+    folder: str | Path,
+    plots: Sequence[Plot],
+    reads: Sequence[str | Path] = (),
+    overwrite: bool | None = None,
+) -> None:
+    """Refuse a folder that has other files of the names that results have."""
+    own = _TEXTS | {f"{plot.name}.png": OWN_PLOT for plot in plots}
+    for name, kind in own.items():
         check_target(Path(folder, name), reads, kind, overwrite)
 
 
 def save_results(
-    folder: str | Path, results: Results, pictures: Sequence[Picture] = (), key: str = ""
+    folder: str | Path,
+    results: Results,
+    overwrite: bool | None = None,
+    pictures: Sequence[Picture] = (),
+    key: str = "",
 ) -> list[str]:
     """Write ``results.json``, ``table.md``, the page and the plots; returns the names of files.
 
-    Without matplotlib there are no files of plots; the page has them all the same.
+    Without matplotlib there are no files of plots; the page has them all the same. Nothing is
+    written over other files of these names, unless ``overwrite`` says so.
 
     Parameters
     ----------
     folder, results
         The run folder, and what came of the run.
+    overwrite
+        As for :func:`check_results`.
     pictures, key
         As for :func:`mkdesc.evaluation.report.page.page_of`.
     """
     run = Path(folder)
     title = f"Results: {results.benchmark}"
+    _check_files(run, results.plots, overwrite=overwrite)
     texts = {
         "results.json": json.dumps(results.to_dict(), indent=1) + "\n",
         "table.md": results.markdown(),
