@@ -156,7 +156,7 @@ def extract_features(
     folder: str | Path,
     *,
     settings: Settings | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
     device: str | None = None,
@@ -203,14 +203,13 @@ def extract_features(
     if apart:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
     describe = partial(_describe_file, how, described, max_pixels, device, apart)
-    tell = progress or no_progress
-    tell("describing", len(kept), len(images))
+    progress("describing", len(kept), len(images))
     bad: dict[str, str] = {}
     with nullcontext() if apart or len(names) < 2 else one_opencv_thread_each():
         for index, reason in enumerate(in_order(describe, pieces, workers, _lost)):
             if reason is not None:
                 bad[names[index]] = reason
-            tell("describing", len(kept) + index + 1, len(images))
+            progress("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.check import check_not_both
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
@@ -68,7 +68,7 @@ def run_hpatches(
     table: int | None = None,
     train_on: str | Path | None = None,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Evaluate descriptors by verification, matching and retrieval.
