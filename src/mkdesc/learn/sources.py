@@ -206,9 +206,9 @@ def learn_phototourism(
         return (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
 
     def shards() -> list[Shard]:
-        place = Path(folder).absolute()
+        absolute = Path(folder).absolute()
         return [
-            SubsetShard(place, rows, labels[rows], chosen and pairs_among(chosen, rows))
+            SubsetShard(absolute, rows, labels[rows], chosen and pairs_among(chosen, rows))
             for rows in whole_points(labels, SHARD)
         ]
 
@@ -256,8 +256,8 @@ def learn_hpatches(
 
     counts = dataset.counts(names)
     firsts = [0, *accumulate(counts[name] for name in names)]
-    place = Path(root).absolute()
-    shards = [SequenceShard(place, *one) for one in zip(names, firsts, strict=False)]
+    absolute = Path(root).absolute()
+    shards = [SequenceShard(absolute, *one) for one in zip(names, firsts, strict=False)]
 
     def blocks() -> Iterator[TrainingBlock]:
         return chain.from_iterable(shard.blocks() for shard in shards)

@@ -101,7 +101,7 @@ def run_hpatches(
     progress
         Called with what is being done, how much of it is done, and how much there is.
     workers
-        An executor or a Dask client whose processes describe; ``output`` must be a place that
+        An executor or a Dask client whose processes describe; ``output`` must be a folder that
         they see. None: this process describes.
     """
     odd = [task for task in tasks if task not in TASKS]
@@ -230,8 +230,8 @@ def _describe(
             statistics = sequence_statistics(cache, base, dataset, split.name, split.train)
         else:
             # In a folder of its own: a subset may be named like a sequence.
-            apart = cache.within("train-on")
-            statistics = subset_statistics(apart, base, Subset(entry.training))
+            own_cache = cache.within("train-on")
+            statistics = subset_statistics(own_cache, base, Subset(entry.training))
         head = learn(one, statistics)
     described = DescribedSequences(
         lambda name, image: sequence_rows(cache, base, dataset, name, image),

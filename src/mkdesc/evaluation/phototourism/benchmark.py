@@ -112,7 +112,7 @@ def run_phototourism(
     progress
         Called with what is being described, the patches done and their number.
     workers
-        An executor or a Dask client whose processes describe; ``output`` must be a place that
+        An executor or a Dask client whose processes describe; ``output`` must be a folder that
         they see. None: this process describes.
     """
     if protocol not in PROTOCOLS:
