@@ -64,13 +64,13 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
         found = extract_to(
             images,
             output,
             settings=settings,
             format=kind,
-            progress=tell,
+            progress=progress,
             max_pixels=max_pixels,
             workers=workers,
             device=None if device == "cpu" else device,

@@ -40,8 +40,8 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
-        found = build_index(images, output, settings, tell, max_pixels, workers)
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
+        found = build_index(images, output, settings, progress, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}
