@@ -29,8 +29,6 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-__all__ = ["LANES", "choose", "inverse_root", "load", "reverse", "spread", "store"]
-
 #: Whether loops are compiled for processors with AVX-512 (numba can be told of other ones).
 _WIDE = (
     not (numba.config.CPU_NAME or numba.config.CPU_FEATURES)
