@@ -62,7 +62,7 @@ class DescribeSettings:
         return mkd.set_params(n_threads=1, resize=self.resize, **own)
 
     def inputs(self) -> dict[str, Path]:
-        """The model, if it is a file."""
+        """The file of the model, if there is one."""
         file = model_file(self.model)
         return {} if file is None else {"model": file}
 

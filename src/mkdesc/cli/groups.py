@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.progress import progress_bar, resumable
+from mkdesc.cli.progress import progress_bar, resumable, say_what_changed
 
 
 def command(
@@ -43,6 +43,7 @@ def command(
     if output is not None:
         check_target(output)
     opened = Index(index)
+    say_what_changed(opened)
     with resumable(), progress_bar("items") as tell:
         groups = find_groups(opened, k, tell)
     shown = [names for names in groups if len(names) >= least]

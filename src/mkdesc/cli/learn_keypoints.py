@@ -14,7 +14,7 @@ from mkdesc._support.progress import Progress
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress_bar
-from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
+from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS, weights_file
 from mkdesc.learn.keypoints import learn_keypoints
 from mkdesc.models import model_file
 
@@ -55,7 +55,8 @@ def command(
 ) -> None:
     """Teach the detector, on photographs, which points a model matches."""
     check_ending("--output", output, [".safetensors"])
-    check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
+    reads = (photos, model_file(model), start and weights_file(start))
+    check_target(output, reads, OWN_WEIGHTS, overwrite)
     shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())
     with shown as tell:
         learned = learn_keypoints(

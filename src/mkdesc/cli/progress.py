@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from mkdesc._support.progress import Progress as Tell
 
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
+    from mkdesc.retrieval.index import Index
 
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
@@ -100,6 +102,30 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
     finally:
         if lines:
             bar.stop()
+
+
+def pace(count: int, seconds: float) -> str:
+    """How long it took to describe so many images, for the end of a line; nothing for none.
+
+    >>> pace(4, 10.0)
+    ' in 10.0 s, 2.50 s each'
+    """
+    return f" in {seconds:.1f} s, {seconds / count:.2f} s each" if count else ""
+
+
+def say_what_changed(
+    index: Index, names: Iterable[str] | None = None, folder: Path | None = None
+) -> None:
+    """Warn of images of an index that are others by now, of those named or of all."""
+    changed = index.changed(names, folder)
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        some = ", ".join(changed[:3])
+        console.print(
+            f"warning: gone or changed since {index.path} was made: {some}{more}; "
+            "to update it, run mkdesc index again",
+            soft_wrap=True,
+        )
 
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:

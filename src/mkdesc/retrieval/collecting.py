@@ -19,7 +19,7 @@ from mkdesc.retrieval.signature import make_signature
 
 #: Images that words are learned from, at most.
 LEARN = 2000
-#: Keypoints of an image that count.
+#: Keypoints of an image that signatures are made of.
 STRONGEST = 1000
 #: Images of a piece of work.
 TOGETHER = 8

@@ -23,9 +23,10 @@ from mkdesc.features.folder import (
     features_path,
     remove_features,
 )
+from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
-from mkdesc.retrieval.collecting import STRONGEST, learn_from, signatures_of
+from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.manifest import (
     FEATURES,
     INDEX,
@@ -40,7 +41,7 @@ from mkdesc.retrieval.segments import SEGMENT, Entry, Segment, write_segments
 #: Words are learned again when there are so many times as many images.
 GROWTH = 4
 #: What an index describes images by, if nothing else is said.
-DEFAULT = Settings(max_keypoints=STRONGEST, output="uint8")
+DEFAULT = Settings(max_keypoints=KEYPOINTS, output="uint8")
 
 
 class Updated(NamedTuple):
@@ -79,7 +80,7 @@ def build_index(
     path
         Folder of the index. Interrupted, the same call goes on.
     settings
-        How to detect and describe; None: as the index has it, or 1,000 keypoints.
+        How to detect and describe; None: as the index has it, or 2,000 keypoints.
     progress
         Told of every image.
     max_pixels

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Where models are, in the folder of a reconstruction.
 SPARSE = "sparse"
+#: Files of a model: COLMAP's, and the points alone.
+OWN = {f"{name}.bin" for name in ("cameras", "frames", "images", "points3D", "rigs")}
+OWN |= {"points.ply"}
 #: Matches of two images that must agree, for COLMAP to connect them.
 LEAST = 15
 #: How often to try scenes of how many images, where some are left over.
@@ -85,10 +88,20 @@ def map_images(
         models.append(model)
     models.sort(key=lambda model: -model.num_reg_images())
     if models:
+        check_models(target)
         with atomic_folder(target / SPARSE) as partial:
             for number, model in enumerate(models):
                 _write_model(model, partial / str(number))
     return dict(enumerate(models))
+
+
+def check_models(target: Path) -> None:
+    """Refuse to replace a folder of models in which others have put anything."""
+    for file in sorted((target / SPARSE).rglob("*")):
+        number, *names = file.relative_to(target / SPARSE).parts
+        is_model = number.isdecimal() and not names and file.is_dir()
+        if not is_model and not (len(names) == 1 and names[0] in OWN and file.is_file()):
+            raise ValueError(f"{file}: not made by mkdesc; move it away or choose another output")
 
 
 def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:

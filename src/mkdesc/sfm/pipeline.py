@@ -29,7 +29,14 @@ from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
-from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
+from mkdesc.sfm.mapping import (
+    SPARSE,
+    TRIES,
+    check_models,
+    map_images,
+    verify_pairs,
+    why_no_model,
+)
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.report import SfmReport, make_report, read_report
@@ -158,6 +165,7 @@ def reconstruct(
             earlier = SfmReport.from_dict(before, matched.made_of)
             if earlier is not None:
                 return earlier
+        check_models(target)
         _match(target, wanted, options, tell, workers)
         return _mapped(matched, Path(images), target, options, tell)
 
@@ -351,6 +359,7 @@ def _map_database(
     if base.exists() and not any((target / name).exists() for name in (REPORT, LOG)):
         raise ValueError(f"{base}: not made by mkdesc; choose another output")
     _check_not_replaced(target, [existing, images])
+    check_models(target)
     _check_pages(target)
     with colmap_log(target), atomic_path(base) as partial:
         shutil.copyfile(existing, partial)
