@@ -18,6 +18,7 @@ COMMANDS = {
     "describe-parquet": "describe {data}/patches.npy -o out.parquet --raw cartesian",
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
+    "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
     "match-jpg": "match {data}/photos/a.png {data}/photos/b.png -o m.jpg",
     "features": "features {data}/photos -o out --keypoints 50",
