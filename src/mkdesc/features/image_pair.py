@@ -59,7 +59,7 @@ def match_images(
     limit: float = LIMIT,
     focal_lengths: tuple[float | None, float | None] | None = None,
     max_pixels: int = MAX_PIXELS,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ImageMatches:
     """Match two photographs: keypoints, descriptors, nearest neighbours, one geometry.
 
@@ -113,8 +113,7 @@ def match_images(
         ratio = model_ratio(DEFAULT_MODEL if features is None else features.mkd)
     check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
-    tell = progress or no_progress
-    tell("reading", 0, 0)
+    progress("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))
     cameras = _cameras((a, b), grays, focal_lengths)
@@ -127,7 +126,7 @@ def match_images(
     options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
     clock.lap("read")
-    tell("describing", 0, 0)
+    progress("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))
     clock.lap("describe")
     result = match_and_verify(*found, ratio, options)
@@ -136,7 +135,9 @@ def match_images(
     if wide and result.verified.inliers.sum() < ENOUGH * most and not _mirrors(result):
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
-        result = better(result, match_wide(grays, one_thread, options, most, threads, tell, limit))
+        result = better(
+            result, match_wide(grays, one_thread, options, most, threads, progress, limit)
+        )
         clock.lap("wide")
     if (guided or wide) and result.verified.matrix is not None:
         result = guide(result, options)
