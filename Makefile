@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test docs bench fuzz kill oldest audit models nets keypoints dist clean
+.PHONY: demo test docs bench fuzz kill oldest audit models nets keypoints ratios dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -109,6 +109,14 @@ MKDESC ?= $(BIN)/mkdesc
 keypoints: build/photos
 	$(MKDESC) learn keypoints build/photos -o src/mkdesc/images/detectors/weights/keypoints.safetensors \
 		--device cuda --limit 395 --overwrite
+
+# The ratio of Lowe's test that suits each bundled model, into its card; two minutes each.
+RATIOS := $(basename $(notdir $(wildcard $(MODELS)/*.safetensors)))
+ratios: .venv/installed-images
+	for model in $(RATIOS); do \
+		$(BIN)/mkdesc learn ratio $$model $(PHOTOS) -o build/$$model.safetensors || exit 1; \
+		mv build/$$model.safetensors $(MODELS)/$$model.safetensors; \
+	done
 
 dist: .venv/installed-build ## wheel and sdist; the same bytes from the same commit
 	rm -rf dist

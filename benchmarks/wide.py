@@ -184,9 +184,7 @@ def main() -> None:
     parser.add_argument("--slanted", type=int, default=8, help="slanted pairs")
     parser.add_argument("--unrelated", type=int, default=300, help="unrelated pairs")
     parser.add_argument("--minutes", type=float, default=600, help="of wide searches in those")
-    parser.add_argument(
-        "--part", default="1/1", help="of the unrelated pairs, K/N, for N processes"
-    )
+    parser.add_argument("--part", default="1/1", help="K/N of the unrelated pairs")
     parser.add_argument("--without", nargs="*", default=[], help="sides to leave out")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-wide.json"))
     options = parser.parse_args()

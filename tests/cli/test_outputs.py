@@ -94,6 +94,9 @@ CASES = {
             (".safetensors",),
         )
     ],
+    "learn ratio": [
+        Case("m.safetensors photos -o {out}", ("photos/a.png", "m.safetensors"), (".safetensors",))
+    ],
     "evaluate homography": [
         Case("sequences -m rootsift -o {out}", ("sequences", "sequences/graf"))
     ],

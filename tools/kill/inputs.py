@@ -20,6 +20,7 @@ COMMANDS = {
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
     "learn-keypoints": "learn keypoints {data}/photos -o w.safetensors --steps 2 --device cpu",
+    "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
     "match-jpg": "match {data}/photos/a.png {data}/photos/b.png -o m.jpg",
     "features": "features {data}/photos -o out --keypoints 50",

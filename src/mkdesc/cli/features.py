@@ -20,9 +20,9 @@ from mkdesc.cli.options import (
     Upright,
 )
 from mkdesc.cli.progress import console, pace, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -64,13 +64,13 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
         found = extract_to(
             images,
             output,
             settings=settings,
             format=kind,
-            progress=tell,
+            progress=progress,
             max_pixels=max_pixels,
             workers=workers,
             device=None if device == "cpu" else device,

@@ -44,8 +44,8 @@ def command(
         check_target(output)
     opened = Index(index)
     say_what_changed(opened)
-    with resumable(), progress_bar("items") as tell:
-        groups = find_groups(opened, k, tell)
+    with resumable(), progress_bar("items") as progress:
+        groups = find_groups(opened, k, progress)
     shown = [names for names in groups if len(names) >= least]
     for number, names in enumerate(shown, 1):
         print(f"{number:>3}  {len(names):>3} photographs: {', '.join(names)}")

@@ -11,10 +11,10 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, pace, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -40,8 +40,8 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
-        found = build_index(images, output, settings, tell, max_pixels, workers)
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
+        found = build_index(images, output, settings, progress, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}

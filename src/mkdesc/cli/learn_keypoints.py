@@ -58,7 +58,7 @@ def command(
     reads = (photos, model_file(model), start and weights_file(start))
     check_target(output, reads, OWN_WEIGHTS, overwrite)
     shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())
-    with shown as tell:
+    with shown as progress:
         learned = learn_keypoints(
             photos,
             model=model,
@@ -68,7 +68,7 @@ def command(
             seed=seed,
             device=device,
             start=start,
-            progress=tell,
+            progress=progress,
         )
     learned.save(output, overwrite=overwrite)
     for line in learned.report.lines():
@@ -81,7 +81,7 @@ def _lines() -> Progress:
     began = time.monotonic()
     due = began + FIRST_NEWS
 
-    def tell(what: str, done: int, total: int) -> None:
+    def show(what: str, done: int, total: int) -> None:
         nonlocal due
         now = time.monotonic()
         if now < due and done < total:
@@ -89,4 +89,4 @@ def _lines() -> Progress:
         due = now + NEWS
         console.print(f"{now - began:.0f} s: {what} ({done:,} of {total:,})", soft_wrap=True)
 
-    return tell
+    return show

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from mkdesc._support.progress import Progress as Tell
+from mkdesc._support.progress import Progress as Callback
 
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
@@ -71,8 +71,8 @@ def progress(unit: str) -> Progress:
 
 
 @contextmanager
-def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
-    """A callback that long work tells how far it is, shown as a progress bar.
+def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Callback]:
+    """A progress bar, as the callback that long work reports to.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
     bar = progress(unit)
     lines: dict[str, TaskID] = {}
 
-    def tell(what: str, done: int, total: int) -> None:
+    def show(what: str, done: int, total: int) -> None:
         name, _, _ = what.partition(":")  # what follows may change on the way
         if name not in lines:
             while lines and not keep:
@@ -97,8 +97,8 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
 
     try:
         if first is not None:
-            tell(first, 0, 0)
-        yield tell
+            show(first, 0, 0)
+        yield show
     finally:
         if lines:
             bar.stop()

@@ -243,7 +243,7 @@ def _mask(shape: tuple[int, ...], box: Box) -> NDArray[np.uint8]:
     if not (0 <= left < right <= shape[1] and 0 <= top < bottom <= shape[0]):
         raise ValueError(
             f"box: expected left < right <= {shape[1]} and top < bottom <= {shape[0]}, all >= 0, "
-            f"got {', '.join(format(side, 'g') for side in box)}"
+            f"got {', '.join(format(edge, 'g') for edge in box)}"
         )
     mask = np.zeros(shape[:2], np.uint8)
     mask[round(top) : round(bottom), round(left) : round(right)] = 255

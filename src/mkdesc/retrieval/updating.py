@@ -66,7 +66,7 @@ def build_index(
     images: str | Path | Sequence[str | Path],
     path: str | os.PathLike[str],
     settings: Settings | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> Updated:
@@ -97,9 +97,7 @@ def build_index(
             raise ValueError(f"{file}: lies in the index {path}; choose another output")
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
-        return _updated(
-            found, sources, path, settings, progress or no_progress, max_pixels, workers
-        )
+        return _updated(found, sources, path, settings, progress, max_pixels, workers)
 
 
 def _updated(
@@ -107,7 +105,7 @@ def _updated(
     sources: Sequence[str | Path],
     path: Path,
     settings: Settings | None,
-    tell: Progress,
+    progress: Progress,
     max_pixels: int,
     workers: Workers,
 ) -> Updated:
@@ -131,7 +129,7 @@ def _updated(
     if features.is_dir():
         remove_features(features, gone)
     extracted = extract_features(
-        new, features, settings=how, progress=tell, max_pixels=max_pixels, workers=workers
+        new, features, settings=how, progress=progress, max_pixels=max_pixels, workers=workers
     )
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])
@@ -153,8 +151,9 @@ def _updated(
         pool = chain(_of_segments(rest, kept), new_ones)
         total = len(again) + sum(len(kept.intersection(segment.names)) for segment in rest)
         state = replace(state, segments=untouched, sources=folders)
-        told = _told(pool, tell, total)
-        for segment in write_segments(path, state.next, told, len(words)):
+        for segment in write_segments(
+            path, state.next, _counted(pool, progress, total), len(words)
+        ):
             listed = [*state.segments, segment.folder.name]
             state = replace(state, segments=listed, next=state.next + 1)
             write_manifest(path, state)
@@ -227,7 +226,7 @@ def _of_segments(segments: Iterable[Segment], kept: set[str]) -> Iterator[Entry]
         yield from (entry for entry in segment.entries() if entry[0] in kept)
 
 
-def _told(pool: Iterable[Entry], tell: Progress, total: int) -> Iterator[Entry]:
+def _counted(pool: Iterable[Entry], progress: Progress, total: int) -> Iterator[Entry]:
     for done, one in enumerate(pool, 1):
         yield one
-        tell("indexing", done, total)
+        progress("indexing", done, total)

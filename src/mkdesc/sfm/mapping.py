@@ -31,15 +31,15 @@ LEAST = 15
 TRIES, SMALL = 4, 30
 
 
-def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
+def verify_pairs(base: Path, seed: int | None, progress: Progress) -> None:
     """Let COLMAP find which matches of a database agree on one geometry.
 
     Where its threads find no room on the disk it ends the process, so it has one of its own; a
     RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
     """
-    tell("verifying", 0, 0)
+    progress("verifying", 0, 0)
     run_isolated(_verify, str(base), seed or 0)
-    tell("verifying", 1, 1)
+    progress("verifying", 1, 1)
 
 
 def _verify(base: str, seed: int) -> None:
@@ -57,7 +57,7 @@ def map_images(
     target: Path,
     seed: int | None,
     centres: bool,
-    tell: Progress,
+    progress: Progress,
 ) -> dict[int, pycolmap.Reconstruction]:
     """COLMAP's incremental mapping of each scene; replaces earlier models as a whole.
 
@@ -73,7 +73,7 @@ def map_images(
         The same seed gives the same models, by one thread; None: by all, and they may differ.
     centres
         Whether to move principal points.
-    tell
+    progress
         Told of every scene, in images.
 
     Returns
@@ -82,7 +82,7 @@ def map_images(
         Empty if there is none; the largest is 0.
     """
     models = []
-    for model in _all_models(base, images, seed, tell):
+    for model in _all_models(base, images, seed, progress):
         if centres:
             refine_centres(model, seed)
         models.append(model)
@@ -111,7 +111,7 @@ def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
 
 
 def _all_models(
-    base: Path, images: Path, seed: int | None, tell: Progress
+    base: Path, images: Path, seed: int | None, progress: Progress
 ) -> Iterator[pycolmap.Reconstruction]:
     """The models of each scene by itself, then those of what they leave over of it.
 
@@ -128,7 +128,7 @@ def _all_models(
     def more(count: int) -> None:
         nonlocal seen
         seen = min(seen + count, len(scene))
-        tell("mapping", done + seen, total)
+        progress("mapping", done + seen, total)
 
     while waiting:
         scene = waiting.pop(0)
@@ -140,7 +140,7 @@ def _all_models(
         rest = scenes_among(left, certain) if len(left) < len(scene) else []
         waiting += rest
         done += len(scene) - sum(map(len, rest))
-        tell("mapping", done, total)
+        progress("mapping", done, total)
 
 
 def _best_models(

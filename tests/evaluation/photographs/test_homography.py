@@ -57,7 +57,7 @@ def test_methods_are_compared_and_solved(sequences):
         assert 0 < row["precision"] <= 1
         assert row["keypoints"] <= 150
         assert row["CPU s/MP"] > 0
-    assert len(results.plots[0].panels["all pairs"]["orb"]["x"]) == 10
+    assert len(results.plots[0].panels[""]["orb"]["x"]) == 10
 
 
 def test_reduced_photographs_are_scored_in_their_own_pixels(sequences):
