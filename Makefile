@@ -24,9 +24,10 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily.)
+# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
+# written, every process that the tests start compiles the package again, and every worker all tests.)
 
 # What reads the code and runs none of it; several at a time, each with what it says in one piece.
 LINTERS := ruff-check ruff-format mypy pyright
