@@ -72,7 +72,7 @@ audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service 
 PHOTOS ?= ../shared/data/photos
 MODELS := src/mkdesc/models
 WHITENINGS := src/mkdesc/visual/whitenings
-LEARN = $(BIN)/mkdesc learn photos $(PHOTOS)
+LEARN = $(BIN)/mkdesc learn photos $(PHOTOS) --overwrite
 models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/default.safetensors --use-side 24
 	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64 --use-side 24
@@ -91,7 +91,7 @@ models: .venv/installed-images
 
 # The models with a hidden layer: minutes on a GPU, hours without one. Photographs that occur in a set that is reported on
 # are left out. The bundled ones came from a script with these settings and a few more; docs/heads.md says which.
-NET := --head mlp --keypoints 6000 --ridge 1e-4 --device cuda --use-side 20
+NET := --overwrite --head mlp --keypoints 6000 --ridge 1e-4 --device cuda --use-side 20
 build/photos:
 	mkdir -p build/photos
 	cp $(filter-out $(foreach scene,castle door fox,$(PHOTOS)/$(scene)_%),$(wildcard $(PHOTOS)/*)) build/photos
@@ -108,7 +108,7 @@ nets: .venv/installed-images,torch build/photos
 MKDESC ?= $(BIN)/mkdesc
 keypoints: build/photos
 	$(MKDESC) learn keypoints build/photos -o src/mkdesc/images/detectors/weights/keypoints.safetensors \
-		--device cuda --limit 395
+		--device cuda --limit 395 --overwrite
 
 dist: .venv/installed-build ## wheel and sdist; the same bytes from the same commit
 	rm -rf dist
