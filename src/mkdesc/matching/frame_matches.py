@@ -36,6 +36,10 @@ class LocalFeatures(NamedTuple):
     kinds: NDArray[np.uint8]
     bits: bool = False
 
+    def numbers(self) -> NDArray[Any]:
+        """Descriptors as vectors: packed bits as zeros and ones."""
+        return np.unpackbits(self.descriptors, axis=1) if self.bits else self.descriptors
+
     def all_kinds(self) -> range:
         """The kinds there may be; at least one."""
         return range(int(self.kinds.max(initial=0)) + 1)
