@@ -163,7 +163,7 @@ def _homography(folder: Path) -> None:
 
 
 def _read_homography(folder: Path) -> None:
-    from mkdesc.datasets.hpatches.make_strips import read_homography
+    from mkdesc.datasets.homographies import read_homography
 
     read_homography(folder / "H_1_2")
 
