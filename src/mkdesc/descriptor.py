@@ -19,7 +19,7 @@ from mkdesc.heads.head import Head
 from mkdesc.heads.quantise import OUTPUTS, quantise
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
-from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
+from mkdesc.kernels.patches import SMALLEST, as_patches, check_range, resize_patches
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -166,7 +166,7 @@ class MKD(Estimator):
         Parameters
         ----------
         X
-            Patches (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64;
+            Patches (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, or float32 or float64 from 0 to 1;
             contiguous or not, read-only or memory-mapped.
         first
             Index of the first patch in error messages, for those who pass them in pieces.
@@ -178,6 +178,7 @@ class MKD(Estimator):
         """
         parametrization, threads = self._checked()
         patches = as_patches(X)
+        check_range(patches, first)
         size = int(self.patch_size)
         reduced = (
             parametrization.preparation.reduced_size

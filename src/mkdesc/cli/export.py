@@ -78,7 +78,10 @@ def _onnx(
         Path, typer.Option("--output", "-o", metavar="MODEL.onnx", help="Where to write.")
     ],
     dtype: Annotated[
-        str, typer.Option(help="Type of the input patches (N, 1, W, W): float32 or uint8.")
+        str,
+        typer.Option(
+            help="Type of the input patches (N, 1, W, W): float32 (from 0 to 1) or uint8."
+        ),
     ] = "float32",
     overwrite: Overwrite = False,
 ) -> None:

@@ -19,7 +19,7 @@ def describe(
     Parameters
     ----------
     patches
-        (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
+        (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, or float32 or float64 from 0 to 1.
     model
         What :func:`~mkdesc.models.open_model` takes: a bundled model (``mkdesc models`` lists
         them), a model file, or ``FILE:SET:METHOD``. None: ``default`` for 64-px patches, its
