@@ -166,8 +166,8 @@ class MKD(Estimator):
         Parameters
         ----------
         X
-            Patches (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, or float32 or float64 from 0 to 1;
-            contiguous or not, read-only or memory-mapped.
+            Patches (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, or float32 or float64
+            from 0 to 1; contiguous or not, read-only or memory-mapped.
         first
             Index of the first patch in error messages, for those who pass them in pieces.
 

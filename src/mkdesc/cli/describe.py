@@ -19,7 +19,8 @@ def command(
         typer.Argument(
             metavar="INPUT",
             help="Patches: .npy or .npz (N, W, W), .zarr, .parquet (column 'patch'), a folder of "
-            "Phototourism sheets (*.bmp), or an HPatches strip (.png). Floats must be from 0 to 1.",
+            "Phototourism sheets (*.bmp), or an HPatches strip (.png). Floats must be from 0 "
+            "to 1.",
         ),
     ],
     output: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +46,10 @@ class Found(NamedTuple):
         """How many matches agree on one geometry."""
         return 0 if self.agreement is None else len(self.agreement.here)
 
+    def __repr__(self) -> str:
+        agree = "" if self.agreement is None else f", {self.inliers:,} matches agree"
+        return f"<Found: {self.name}, similarity {self.similarity:.3f}{agree}>"
+
 
 class Index:
     """Photographs that can be looked up by what they show.
@@ -77,6 +82,8 @@ class Index:
     >>> build_index(folder, folder / "index").added
     ['a.png', 'b.png', 'c.png']
     >>> index = Index(folder / "index")
+    >>> len(index), list(index)
+    (3, ['a.png', 'b.png', 'c.png'])
     >>> [found.name for found in index.find(folder / "b.png", k=1)]
     ['b.png']
     """
@@ -100,6 +107,12 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.signatures)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Index: {len(self):,} photographs, {self.path}>"
 
     def features(self, name: str) -> ImageFeatures:
         """Keypoints and descriptors of an image of the index."""
