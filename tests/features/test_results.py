@@ -55,13 +55,9 @@ def test_one_line_each(kept):
 
 def test_what_was_found_and_agrees(rng):
     places = rng.uniform(0, 50, (12, 2))
-    agreement = Agreement(**dict.fromkeys(("here", "there"), places) | _rest())
+    others = dict.fromkeys(name for name in Agreement._fields if name not in ("here", "there"))
+    agreement = Agreement(here=places, there=places, **others)
     assert repr(Found("a.jpg", 0.25, agreement)).endswith("0.250, 12 matches agree>")
-
-
-def _rest():
-    others = [name for name in Agreement._fields if name not in ("here", "there")]
-    return dict.fromkeys(others)
 
 
 def test_data_frames(kept, descriptors):
@@ -89,5 +85,5 @@ def test_matches_of_photographs_as_opencv_and_pandas_have_them(rng):
 
 
 def test_opencvs_name_for_the_number_of_keypoints():
-    with pytest.raises(ValueError, match="nfeatures: .* max_keypoints=500"):
+    with pytest.raises(ValueError, match=r"nfeatures: .* max_keypoints=500"):
         mkdesc.Features(nfeatures=500)

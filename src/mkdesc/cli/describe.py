@@ -18,9 +18,9 @@ def command(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="Patches: .npy or .npz (N, W, W), .zarr, .parquet (column 'patch'), a folder of "
-            "Phototourism sheets (*.bmp), or an HPatches strip (.png). Floats must be from 0 "
-            "to 1.",
+            help="Patches: .npy, .npz or .zarr (N, W, W), or (N, K, W, W) for a model of K "
+            "squares; .parquet (column 'patch'), a folder of Phototourism sheets (*.bmp), or an "
+            "HPatches strip (.png). Floats must be from 0 to 1.",
         ),
     ],
     output: Annotated[
@@ -57,7 +57,7 @@ def command(
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one unit vector (float32) per patch.
+    """Describe patches: one unit vector (float32) per patch, or stack of patches.
 
     Run it again to resume.
     """

@@ -40,8 +40,9 @@ def command(
         print(f"{name:<12}  {use}")
         if verbose:
             card = read_card(name)
+            squares = f"{len(card.side)} squares of " if isinstance(card.side, list) else ""
             print(
-                f"    {card.dims} numbers, {card.patch_size} px, "
+                f"    {card.dims} numbers, {squares}{card.patch_size} px, "
                 f"{card.method or 'a head of its own'}, {card.parametrization}, "
                 f"learned from {card.learned_from.get('source', 'unknown data')}"
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -17,72 +19,106 @@ SMALLEST = 8
 #: patches whose values differ by more than this, such as floats from 0 to 255.
 WIDEST = 2.0
 
+#: What :class:`PatchError` says of a patch with NaN or infinity.
+NOT_FINITE = "has NaN or infinity"
+
 _TYPES = ("uint8", "uint16", "float32", "float64")
 
 
-def as_patches(patches: ArrayLike) -> NDArray[Any]:
-    """Check shape and type of patches and return them as (N, W, W), without copying.
+class PatchError(ValueError):
+    """Something is wrong with one of many patches: which, and what."""
+
+    def __init__(self, index: int, what: str) -> None:
+        super().__init__(f"patches[{index}] {what}")
+        self.index, self.what = index, what
+
+
+@contextmanager
+def naming_stacks(squares: int) -> Iterator[None]:
+    """Errors of squares, counted one by one, name the stack of ``squares`` that they are in.
+
+    >>> with naming_stacks(2):
+    ...     raise PatchError(5, "is torn")
+    Traceback (most recent call last):
+    mkdesc.kernels.patches.PatchError: patches[2] is torn
+    """
+    try:
+        yield
+    except PatchError as error:
+        raise PatchError(error.index // squares, error.what) from None
+
+
+def as_patches(patches: ArrayLike, squares: int = 1) -> NDArray[Any]:
+    """Check shape and type of patches and return them, without copying.
 
     Parameters
     ----------
     patches
         (N, W, W), (N, 1, W, W) or a single (W, W); uint8, uint16, float32 or float64.
+    squares
+        How many squares around a keypoint there are; if several, only (N, squares, W, W) will do.
+
+    Returns
+    -------
+    ndarray of shape (N, W, W), or (N, squares, W, W) if there are several
 
     Examples
     --------
     >>> as_patches(np.zeros((5, 1, 32, 32), np.uint8)).shape
     (5, 32, 32)
+    >>> as_patches(np.zeros((5, 2, 32, 32), np.uint8), squares=2).shape
+    (5, 2, 32, 32)
     """
     array = unmasked(patches, "patches")
     if array.dtype.name not in _TYPES:
         raise ValueError(f"patches: expected {', '.join(_TYPES)}, got {array.dtype}")
     array = in_native_order(array)
     shape = array.shape
-    if array.ndim == 2:
-        array = array[None]
-    elif array.ndim == 4 and shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 3 or array.shape[1] != array.shape[2]:
-        raise ValueError(f"patches: expected (N, W, W), (N, 1, W, W) or (W, W), got {shape}")
-    if array.shape[2] < SMALLEST:
+    expected = "(N, W, W), (N, 1, W, W) or (W, W)"
+    if squares > 1:
+        fits = array.ndim == 4 and shape[1] == squares
+        expected = f"(N, {squares}, W, W), for {squares} squares around each keypoint"
+    else:
+        if array.ndim == 2:
+            array = array[None]
+        elif array.ndim == 4 and shape[1] == 1:
+            array = array[:, 0]
+        fits = array.ndim == 3
+    if not fits or array.shape[-2] != array.shape[-1]:
+        raise ValueError(f"patches: expected {expected}, got {shape}")
+    if array.shape[-1] < SMALLEST:
         raise ValueError(f"patches: expected a side of at least {SMALLEST} px, got {shape}")
     return array
-
-
-def nonfinite_error(index: int) -> ValueError:
-    """The error for a patch with NaN or infinity in it."""
-    return ValueError(f"patches[{index}] has NaN or infinity")
 
 
 def check_finite(block: NDArray[Any], first: int = 0) -> None:
     """Refuse patches (N, W, W) with NaN or infinity; ``first`` is the index of the first one."""
     bad = ~np.isfinite(block).all(axis=(1, 2))
     if bad.any():
-        raise nonfinite_error(first + int(bad.argmax()))
+        raise PatchError(first + int(bad.argmax()), NOT_FINITE)
 
 
-def range_error(index: int, low: float, high: float) -> ValueError:
+def range_error(index: int, low: float, high: float) -> PatchError:
     """The error for a patch of floats that are not from 0 to 1."""
-    return ValueError(
-        f"patches[{index}] has values from {low:g} to {high:g}; floats must be from 0 to 1: "
-        "divide by 255, or pass uint8"
-    )
+    what = f"has values from {low:g} to {high:g}; floats must be from 0 to 1"
+    return PatchError(index, f"{what}: divide by 255, or pass uint8")
 
 
 def check_range(patches: NDArray[Any], first: int = 0) -> None:
-    """Refuse floats (N, W, W) that are not from 0 to 1 but, for instance, from 0 to 255.
+    """Refuse floats (N, ..., W, W) that are not from 0 to 1 but, for instance, from 0 to 255.
 
     ``first`` is the index of the first patch, for error messages.
 
     >>> check_range(np.linspace(0, 255, 64).reshape(1, 8, 8))
     Traceback (most recent call last):
-    ValueError: patches[0] has values from 0 to 255; floats must be from 0 to 1: ...
+    mkdesc.kernels.patches.PatchError: patches[0] has values from 0 to 255; floats must be ...
     """
     if patches.dtype.kind != "f":
         return
+    each = tuple(range(1, patches.ndim))
     for start in range(0, len(patches), 256):  # few enough to stay in the cache
         block = patches[start : start + 256]
-        low, high = block.min(axis=(1, 2)), block.max(axis=(1, 2))
+        low, high = block.min(axis=each), block.max(axis=each)
         with np.errstate(over="ignore", invalid="ignore"):
             bad = (high - low > WIDEST) & np.isfinite(high) & np.isfinite(low)
         if bad.any():
@@ -119,10 +155,8 @@ def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], floa
         bad = ~np.isfinite(moved).all(axis=(1, 2))
         if bad.any():
             check_finite(block[: int(bad.argmax()) + 1], first)
-            raise ValueError(
-                f"patches[{first + int(bad.argmax())}] has numbers that differ by more than "
-                "float32 can tell"
-            )
+            what = "has numbers that differ by more than float32 can tell"
+            raise PatchError(first + int(bad.argmax()), what)
         block = moved
     return np.ascontiguousarray(block, np.float32), 1.0
 
