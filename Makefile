@@ -24,9 +24,10 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily.)
+# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
+# written, every process that the tests start compiles the package again, and every worker all tests.)
 
 # What reads the code and runs none of it; several at a time, each with what it says in one piece.
 LINTERS := ruff-check ruff-format mypy pyright
@@ -71,7 +72,7 @@ audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service 
 PHOTOS ?= ../shared/data/photos
 MODELS := src/mkdesc/models
 WHITENINGS := src/mkdesc/visual/whitenings
-LEARN = $(BIN)/mkdesc learn photos $(PHOTOS)
+LEARN = $(BIN)/mkdesc learn photos $(PHOTOS) --overwrite
 models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/default.safetensors --use-side 24
 	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64 --use-side 24
@@ -90,7 +91,7 @@ models: .venv/installed-images
 
 # The models with a hidden layer: minutes on a GPU, hours without one. Photographs that occur in a set that is reported on
 # are left out. The bundled ones came from a script with these settings and a few more; docs/heads.md says which.
-NET := --head mlp --keypoints 6000 --ridge 1e-4 --device cuda --use-side 20
+NET := --overwrite --head mlp --keypoints 6000 --ridge 1e-4 --device cuda --use-side 20
 build/photos:
 	mkdir -p build/photos
 	cp $(filter-out $(foreach scene,castle door fox,$(PHOTOS)/$(scene)_%),$(wildcard $(PHOTOS)/*)) build/photos
@@ -107,7 +108,7 @@ nets: .venv/installed-images,torch build/photos
 MKDESC ?= $(BIN)/mkdesc
 keypoints: build/photos
 	$(MKDESC) learn keypoints build/photos -o src/mkdesc/images/detectors/weights/keypoints.safetensors \
-		--device cuda --limit 395
+		--device cuda --limit 395 --overwrite
 
 dist: .venv/installed-build ## wheel and sdist; the same bytes from the same commit
 	rm -rf dist

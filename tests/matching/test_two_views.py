@@ -96,6 +96,17 @@ def test_what_chance_explains_is_not_believed(rng):
     assert "no more than chance explains" in judge(matches, found, OPTIONS).reason
 
 
+def test_many_places_that_move_together_are_no_chance(rng):
+    """As many would often agree on some epipolar geometry, but not move with their neighbours."""
+    here = spots(rng, 30)
+    wrong = random_matches(rng, 600)
+    for there, verdict in ((here[:, 0] - 40, "verified"), (here[::-1, 0], "unverified")):
+        matches = in_rows(here, there)[0].followed_by(wrong)
+        found = Verified(ROWS, np.arange(630) < 30, "fundamental")
+        assert two_views._false_alarms(matches, found, OPTIONS) > two_views.BELIEVED
+        assert judge(matches, found, OPTIONS).name == verdict
+
+
 def test_matches_of_a_few_places_count_once_each(rng):
     """Right, and many: but six places."""
     here = np.repeat(spots(rng, 6), 40, axis=0) + rng.uniform(-3, 3, (240, 2))

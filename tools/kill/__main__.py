@@ -6,7 +6,8 @@ it finds no room on the disk instead, and must say so in one line. What is there
 the undisturbed run left: the same names, the same bytes (of databases the same rows), no more. The
 inputs must be as they were.
 
-Commands run in forks of this process, which has imported everything: what is killed is their work.
+Commands run in forks of this process, which has imported everything and loaded the compiled loops:
+what is killed is their work.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from typing import NamedTuple
 from inputs import COMMANDS, earlier, make_inputs
 
 from mkdesc.cli.app import make_app
+from mkdesc.cli.first_run import compile_describing, compile_others
+from mkdesc.features.features import Features
 
 #: Seconds between two looks at the folder, and after which a command hangs.
 LOOK, PATIENCE = 0.001, 120.0
@@ -202,6 +205,9 @@ def main() -> None:
     make_app()  # imports all commands
     for module in ("cv2", "h5py", "pycolmap", "numba", "matplotlib.pyplot"):
         importlib.import_module(module)
+    usual = Features().get_params()
+    compile_describing(usual["model"])
+    compile_others(usual["detector"])
     with tempfile.TemporaryDirectory(prefix="mkdesc-kill-") as name:
         place = Path(name).resolve()
         (place / "tmp").mkdir()

@@ -24,7 +24,7 @@ COMMANDS = {
     "features-h5": "features {data}/photos -o out.h5 --keypoints 50",
     "features-db": "features {data}/photos -o out.db --keypoints 50",
     "index": "index {data}/photos -o index --keypoints 50",
-    "find": "find {data}/photos/a.png {data}/index -o sheet.jpg --verify",
+    "find": "find {data}/photos/a.png {data}/index -o sheet.jpg",
     "groups": "groups {data}/index -o scenes --least 1",
     "pairs": "pairs {data}/photos -o pairs.txt --index index",
     "sfm": "sfm {data}/photos -o model --stop-after matches --keypoints 200",

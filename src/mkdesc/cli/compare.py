@@ -29,5 +29,5 @@ def command(
     print_tables(results.tables)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        for name in save_results(output, results):
+        for name in save_results(output, results, overwrite):
             console.print(f"written: {output / name}", highlight=False, soft_wrap=True)

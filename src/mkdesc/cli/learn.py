@@ -58,18 +58,18 @@ def _learn(
     whitening.check()
     if how.cluster is None:
         warm_up(mkd)
-        with progress_bar(unit, "learning") as tell:
-            learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
+        with progress_bar(unit, "learning") as progress:
+            learned = run(mkd=mkd, whitening=whitening, progress=progress, trained=trained)
         learned.save(output, overwrite=how.overwrite)
     else:
         parts = output.with_name(f"{output.name}.parts")
         with (
             resumable(),
             workers_at(how.cluster) as workers,
-            progress_bar(unit, "learning") as tell,
+            progress_bar(unit, "learning") as progress,
         ):
             given = {"trained": trained, "workers": workers, "parts": parts}
-            learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
+            learned = run(mkd=mkd, whitening=whitening, progress=progress, **given)
             learned.save(output, overwrite=how.overwrite)
             shutil.rmtree(parts)
     for line in learned.report.lines():

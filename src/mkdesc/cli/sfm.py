@@ -100,18 +100,18 @@ def command(
         guided=guided,
         seed=seed,
     )
-    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as progress:
         if stop_after is not None:
-            matched = match_images(images, output, options, pairs, tell, max_pixels, workers)
+            matched = match_images(images, output, options, pairs, progress, max_pixels, workers)
         elif database is not None:
-            report = map_database(database, images, output, options, tell)
+            report = map_database(database, images, output, options, progress)
         else:
             report = reconstruct(
                 images,
                 output,
                 options=options,
                 pairs=pairs,
-                progress=tell,
+                progress=progress,
                 max_pixels=max_pixels,
                 workers=workers,
             )

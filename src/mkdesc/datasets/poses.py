@@ -122,19 +122,19 @@ def read_pose_pairs(truth: str | Path, max_angle: float = MAX_ANGLE) -> list[Pos
         Of models and Strecha's cameras: pairs whose viewing directions differ by more degrees
         are left out.
     """
-    place = Path(truth)
-    if place.is_file():
-        pairs = list(_listed_pairs(place))
-    elif (place / "cameras").is_dir():
-        pairs = _pairs_of(place, _strecha_views(place), max_angle)
-    elif (place / "calibration").is_dir():
-        pairs = _imc_pairs(place)
-    elif place.is_dir():
-        pairs = _pairs_of(place, _colmap_views(place), max_angle)
+    path = Path(truth)
+    if path.is_file():
+        pairs = list(_listed_pairs(path))
+    elif (path / "cameras").is_dir():
+        pairs = _pairs_of(path, _strecha_views(path), max_angle)
+    elif (path / "calibration").is_dir():
+        pairs = _imc_pairs(path)
+    elif path.is_dir():
+        pairs = _pairs_of(path, _colmap_views(path), max_angle)
     else:
-        raise ValueError(f"{place}: no such file or folder")
+        raise ValueError(f"{path}: no such file or folder")
     if not pairs:
-        raise ValueError(f"{place}: no pair of photographs within {max_angle:g} degrees")
+        raise ValueError(f"{path}: no pair of photographs within {max_angle:g} degrees")
     return pairs
 
 

@@ -27,7 +27,7 @@ def fill_cache(
     data: Path,
     sequences: Sequence[str | None],
     workers: Workers,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> None:
     """Have parts of the data described into a cache that all workers see.
 
@@ -48,12 +48,11 @@ def fill_cache(
     progress
         Told of every part.
     """
-    tell = progress or no_progress
     names = dict.fromkeys(name for one in descriptors if (name := _name(one)) is not None)
     fill = partial(_fill, cache.folder.absolute(), data.absolute())
     pieces = [(name, part) for part in sequences for name in names]
     for done, _ in enumerate(in_order(fill, pieces, workers), 1):
-        tell("describing", done, len(pieces))
+        progress("describing", done, len(pieces))
 
 
 def _name(descriptor: Descriptor) -> str | None:

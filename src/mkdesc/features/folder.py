@@ -181,7 +181,7 @@ def extract_features(
     folder: str | Path,
     *,
     settings: Settings | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
     device: str | None = None,
@@ -223,19 +223,18 @@ def extract_features(
     names = [name for name in images if name not in there]
 
     # Other processes may work in another folder; messages here name files as their user does.
-    apart = not share_memory(workers)
+    elsewhere = not share_memory(workers)
     pieces = [(images[name], features_path(target, name)) for name in names]
-    if apart:
+    if elsewhere:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
-    describe = partial(_describe_file, how, described, max_pixels, device, apart)
-    tell = progress or no_progress
-    tell("describing", len(kept), len(images))
+    describe = partial(_describe_file, how, described, max_pixels, device, elsewhere)
+    progress("describing", len(kept), len(images))
     bad: dict[str, str] = {}
-    with nullcontext() if apart or len(names) < 2 else one_opencv_thread_each():
+    with nullcontext() if elsewhere or len(names) < 2 else one_opencv_thread_each():
         for index, reason in enumerate(in_order(describe, pieces, workers, _lost)):
             if reason is not None:
                 bad[names[index]] = reason
-            tell("describing", len(kept) + index + 1, len(images))
+            progress("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
@@ -253,7 +252,7 @@ def _describe_file(
     described: str,
     max_pixels: int,
     device: str | None,
-    apart: bool,
+    elsewhere: bool,
     piece: tuple[Path, Path],
 ) -> str | None:
     """Describe a photograph into a file; if that cannot be, why."""
@@ -261,7 +260,7 @@ def _describe_file(
     made_by = (described, device)  # which says which model the settings name
     try:
         if getattr(_local, "made_by", None) != made_by:
-            if apart and has_opencv():  # there are as many such processes as cores
+            if elsewhere and has_opencv():  # there are as many such processes as cores
                 opencv().setNumThreads(1)
             _local.features = settings.make(n_threads=1, device=device)
             _local.made_by = made_by

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
@@ -43,17 +43,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "keypoints": "KeypointReport LearnedKeypoints learn_keypoints",
-            "learner": "learn_model",
-            "photos": "Recipe",
-            "report": "Learned Report",
-            "shards": "Shard TrainingBlock",
-            "sources": (
-                "learn_colmap learn_hpatches learn_patches learn_photos learn_phototourism"
-            ),
-            "trained_head": "TrainedHead",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -73,19 +73,19 @@ class _Source:
     size: int = 0
     pairs: PairRows | None = None
     fresh: FreshPhotos | None = None
-    tell: Progress = no_progress
+    progress: Progress = no_progress
 
     def learn(
         self,
         mkd: MKD,
         whitening: Whitening | None,
-        progress: Progress | None,
+        progress: Progress,
         trained: TrainedHead | None,
         workers: Workers,
         parts: str | Path | None,
     ) -> Learned:
         """Learn from it here, or in other processes."""
-        self.tell, self.size = progress or no_progress, self.size or self.patches
+        self.progress, self.size = progress, self.size or self.patches
         return learn_model(
             [self] if share_memory(workers) else self.cut(),
             mkd,
@@ -103,7 +103,7 @@ class _Source:
         for block in self.read():
             yield block
             done += len(block.patches) if self.size == self.patches else 1
-            self.tell("learning", done, self.size)
+            self.progress("learning", done, self.size)
 
 
 def learn_patches(
@@ -111,7 +111,7 @@ def learn_patches(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     trained: TrainedHead | None = None,
     workers: Workers = None,
     parts: str | Path | None = None,
@@ -175,7 +175,7 @@ def learn_phototourism(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     pairs: int | None = None,
     trained: TrainedHead | None = None,
     workers: Workers = None,
@@ -206,9 +206,9 @@ def learn_phototourism(
         return (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
 
     def shards() -> list[Shard]:
-        place = Path(folder).absolute()
+        absolute = Path(folder).absolute()
         return [
-            SubsetShard(place, rows, labels[rows], chosen and pairs_among(chosen, rows))
+            SubsetShard(absolute, rows, labels[rows], chosen and pairs_among(chosen, rows))
             for rows in whole_points(labels, SHARD)
         ]
 
@@ -224,7 +224,7 @@ def learn_hpatches(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     split: str | None = None,
     splits_file: str | Path | None = None,
     trained: TrainedHead | None = None,
@@ -256,8 +256,8 @@ def learn_hpatches(
 
     counts = dataset.counts(names)
     firsts = [0, *accumulate(counts[name] for name in names)]
-    place = Path(root).absolute()
-    shards = [SequenceShard(place, *one) for one in zip(names, firsts, strict=False)]
+    absolute = Path(root).absolute()
+    shards = [SequenceShard(absolute, *one) for one in zip(names, firsts, strict=False)]
 
     def blocks() -> Iterator[TrainingBlock]:
         return chain.from_iterable(shard.blocks() for shard in shards)
@@ -273,7 +273,7 @@ def learn_colmap(
     *,
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     side: float = SIDE,
     trained: TrainedHead | None = None,
     workers: Workers = None,
@@ -315,7 +315,7 @@ def learn_photos(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     recipe: Recipe | None = None,
     seed: int = 0,
     trained: TrainedHead | None = None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mkdesc.descriptor import MKD
-from mkdesc.models.files import bundled_models, load_model
+from mkdesc.models.files import bundled_file, bundled_models, load_model
 
 
 class ModelChoice(NamedTuple):
@@ -39,16 +39,17 @@ def parse_model(text: str | os.PathLike[str]) -> ModelChoice:
 
 
 def model_file(text: str | os.PathLike[str] | None) -> Path | None:
-    """The file that a model is read from; None for a bundled one, and for None.
+    """The file that a model is read from; None for None.
 
-    >>> model_file("default") is None
-    True
+    >>> model_file("default").name
+    'default.safetensors'
     >>> model_file("mine.safetensors:liberty:lw").name
     'mine.safetensors'
     """
-    if text is None or (choice := parse_model(text)).model in bundled_models():
+    if text is None:
         return None
-    return Path(choice.model)
+    model = parse_model(text).model
+    return bundled_file(model) if model in bundled_models() else Path(model)
 
 
 def open_model(text: str | os.PathLike[str]) -> MKD:

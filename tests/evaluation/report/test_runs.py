@@ -175,6 +175,22 @@ def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benc
         measure(root, ["mkd-raw"], output=tmp_path / "run")
 
 
+def test_files_of_others_in_a_run_folder_are_not_written_over(tmp_path, strips_root):
+    run, how = tmp_path / "run", {"split": "full", "tasks": ["matching"]}
+    run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
+    for name in sorted(file.name for file in run.iterdir() if file.suffix in (".md", ".png")):
+        before = (run / name).read_bytes()
+        (run / name).write_bytes(b"Dear diary")
+        with pytest.raises(FileExistsError, match=f"{name}: is there already, and is another"):
+            run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
+        assert (run / name).read_bytes() == b"Dear diary"
+        (run / name).write_bytes(before)
+    (run / "results.json").write_text('{"mine": 1}')
+    with pytest.raises(FileExistsError, match=r"results\.json: is there already"):
+        run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
+    assert (run / "results.json").read_text() == '{"mine": 1}'
+
+
 @pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
 @pytest.mark.parametrize("name", ["castle/patches0001.bmp", "v_boat/e3.png", "v_boat/ref.csv"])
 def test_data_that_were_replaced_are_not_taken_for_the_old_ones(

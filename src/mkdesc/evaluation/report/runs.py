@@ -27,6 +27,12 @@ from mkdesc._support.workfolder import WorkFolder, content_part
 from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
+#: What the texts in a run folder have in them.
+_TEXTS = {
+    "results.json": rb"\A\{\s*\"benchmark\"",
+    "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|",
+}
+
 
 class _HasName(Protocol):
     @property
@@ -98,6 +104,7 @@ def open_run(
             yield Path(temporary)
         return
     _work(folder).open(config, inputs, grows="descriptors", versions=versions())
+    _check_files(folder, ())  # of plots it is not known yet which there will be
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     yield cache
@@ -160,19 +167,30 @@ def check_results(
     for read in reads:
         if is_same(folder, read):
             raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
-    if not Path(folder).is_dir():
-        return
-    own = {"results.json": rb"\A\{\s*\"benchmark\"", "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|"}
-    for name, kind in (own | {f"{plot.name}.png": OWN_PLOT for plot in results.plots}).items():
+    if Path(folder).is_dir():
+        _check_files(folder, results.plots, reads, overwrite)
+
+
+def _check_files(
+    folder: str | Path,
+    plots: Sequence[Plot],
+    reads: Sequence[str | Path] = (),
+    overwrite: bool | None = None,
+) -> None:
+    """Refuse a folder that has other files of the names that results have."""
+    own = _TEXTS | {f"{plot.name}.png": OWN_PLOT for plot in plots}
+    for name, kind in own.items():
         check_target(Path(folder, name), reads, kind, overwrite)
 
 
-def save_results(folder: str | Path, results: Results) -> list[str]:
+def save_results(folder: str | Path, results: Results, overwrite: bool | None = None) -> list[str]:
     """Write ``results.json``, ``table.md`` and the plots; returns the names of the files.
 
-    Without matplotlib there are no plots.
+    Without matplotlib there are no plots. Nothing is written over other files of these names,
+    unless ``overwrite`` says so.
     """
     run = Path(folder)
+    _check_files(run, results.plots, overwrite=overwrite)
     texts = {
         "results.json": json.dumps(results.to_dict(), indent=1) + "\n",
         "table.md": results.markdown(),
