@@ -58,7 +58,7 @@ def both(patches, backend, spec="polar+cartesian"):
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-@pytest.mark.parametrize("size", [8, 9, 16, 31, 65])
+@pytest.mark.parametrize("size", [8, 9, 16, 24, 31, 65])
 @pytest.mark.parametrize("spec", SPECS)
 def test_backends_agree_for_any_size_and_kernel(backend, rng, size, spec):
     reference, found = both(rng.integers(0, 256, (6, size, size), np.uint8), backend, spec)

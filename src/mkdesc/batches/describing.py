@@ -131,7 +131,7 @@ def describe_file(
         raise ValueError(f"output: {output} is the input")
     for name in (str(source), str(output)):
         if name.startswith("memory://") and not share_memory(workers):
-            raise ValueError(f"{name}: the memory of this process, which others cannot reach")
+            raise ValueError(f"{name}: other processes cannot read the memory of this one")
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
     how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device)
@@ -202,7 +202,7 @@ def _checked_location(output: str | Path) -> str:
         kinds = "a name ending in .npy, .zarr or .parquet (at an address one of the latter two)"
         raise ValueError(f"output: expected {kinds}, got {output}")
     if not is_address(location) and not Path(location).parent.is_dir():
-        raise FileNotFoundError(f"the folder {Path(output).parent} does not exist")
+        raise FileNotFoundError(f"output: the folder {Path(output).parent} does not exist")
     return location
 
 

@@ -18,7 +18,9 @@ def command(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` wrote.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where to write table and plots."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where to write page, table and plots."
+        ),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:

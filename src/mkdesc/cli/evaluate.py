@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Device
+from mkdesc.cli.options import Cluster, Device, number_or_auto
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
@@ -49,7 +49,8 @@ Methods = Annotated[
         metavar="NAMES",
         help="Comma-separated names: mkdesc; detectors, models and upright joined by + "
         "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
-        "(weights, through kornia); opencv-aliked:FILE, opencv-disk:FILE (ONNX); hloc:FILE.h5; "
+        "(weights, through kornia), each also with +lightglue:FILE; opencv-aliked:FILE, "
+        "opencv-disk:FILE (ONNX); hloc:FILE.h5; "
         f"MODULE:FUNCTION. May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
     ),
 ]
@@ -71,7 +72,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="RUN",
-        help="Folder for the configuration, cache, results, table and plots; a second run "
+        help="Folder for the configuration, cache, results and the page report.html; a second run "
         "with the same settings resumes from the cache and adds new descriptors.",
     ),
 ]
@@ -149,12 +150,13 @@ def _pose(
     max_size: LongerSide = 1024,
     ratio: LoweRatio = None,
     threshold: Annotated[
-        float,
+        str,
         typer.Option(
-            help="Threshold of MAGSAC++ in pixels; 0: the best for each method on every "
-            "fourth pair, scored on the others."
+            metavar="PX|auto",
+            help="Threshold of MAGSAC++ in pixels; auto: the best for each method on a "
+            "quarter of the pairs, scored on the others.",
         ),
-    ] = 1.0,
+    ] = "1",
     max_angle: Annotated[
         float,
         typer.Option(help="Leave out pairs whose viewing directions differ by more degrees."),
@@ -168,7 +170,7 @@ def _pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
             options=PhotographOptions(keypoints, max_size or None, ratio),
-            threshold=threshold or None,
+            threshold=number_or_auto("--threshold", threshold),
             max_angle=max_angle,
             **how,
         )

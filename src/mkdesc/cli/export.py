@@ -15,8 +15,8 @@ from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
-from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
-from mkdesc.evaluation.contenders.base import file_name
+from mkdesc.evaluation.contenders.base import PatchDescriptor, ProjectedDescriptor, file_name
+from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import model_file, open_model
 

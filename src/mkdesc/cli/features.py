@@ -20,9 +20,9 @@ from mkdesc.cli.options import (
     Upright,
 )
 from mkdesc.cli.progress import console, pace, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(

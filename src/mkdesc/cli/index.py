@@ -11,10 +11,10 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, pace, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(

@@ -13,7 +13,7 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli import learn_keypoints
+from mkdesc.cli import learn_keypoints, learn_ratio
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
 from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
@@ -263,3 +263,4 @@ def _colmap(
 
 
 app.command("keypoints")(learn_keypoints.command)
+app.command("ratio")(learn_ratio.command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -64,11 +64,11 @@ Upright = Annotated[
     bool, typer.Option("--upright", help="Ignore orientations; for level cameras.")
 ]
 Ratio = Annotated[
-    float,
+    str,
     typer.Option(
-        metavar="RATIO",
+        metavar="RATIO|auto",
         help="Keep a match that is nearer than this share of the distance to the second "
-        "nearest; 1 keeps nearly all.",
+        "nearest; 1 keeps nearly all; auto: the ratio calibrated for --model.",
     ),
 ]
 MaxPixels = Annotated[
@@ -79,6 +79,32 @@ MaxPixels = Annotated[
         show_default=False,
     ),
 ]
+
+
+def number_or_auto(option: str, text: str) -> float | Literal["auto"]:
+    """What an option that takes a number or ``auto`` was given.
+
+    >>> number_or_auto("--ratio", "0.8"), number_or_auto("--ratio", "auto")
+    (0.8, 'auto')
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option}: expected a number or auto, got {text!r}") from None
+
+
+def chosen_ratio(text: str, model: str) -> float:
+    """The number that ``--ratio`` stands for, with this ``--model``.
+
+    >>> chosen_ratio("0.8", "photo")
+    0.8
+    """
+    from mkdesc.models import model_ratio
+
+    number = number_or_auto("--ratio", text)
+    return model_ratio(model) if number == "auto" else number
 
 
 def on_device(device: str) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from mkdesc.cli.options import (
     Ratio,
     Side,
     Upright,
+    chosen_ratio,
 )
 from mkdesc.cli.progress import console, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -43,7 +44,7 @@ def command(
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
-    ratio: Ratio = 0.95,
+    ratio: Ratio = "0.95",
     cameras: Annotated[
         str, typer.Option(help="Which images share a camera: auto, single, per-image, per-folder.")
     ] = "auto",
@@ -93,7 +94,7 @@ def command(
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
     options = SfmOptions(
         settings,
-        ratio,
+        chosen_ratio(ratio, model),
         cameras=cameras,
         camera_model=camera_model,
         refine_centres=not no_refine_centres,

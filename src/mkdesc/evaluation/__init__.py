@@ -2,7 +2,7 @@
 protocols of the two benchmarks of patches.
 
 May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
-matching, features.
+matching, features, visual.
 """
 
 from __future__ import annotations

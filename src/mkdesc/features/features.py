@@ -17,15 +17,11 @@ from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
 from mkdesc.images.gray import as_gray, as_gray_uint8
 from mkdesc.images.reading import opencv
-from mkdesc.models import load_model
+from mkdesc.models import DEFAULT_MODEL, load_model
 
 if TYPE_CHECKING:
     import cv2
 
-
-#: The model that describes photographs: the extended descriptor, learned from squares as large
-#: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).
-DEFAULT_MODEL = "photo"
 
 #: Side of a patch in units of sigma, where no model says its own. SIFT looks at 12.
 SIDE = 20.0
@@ -271,6 +267,17 @@ class Features:
     def output(self) -> str:
         """Type of the descriptors: ``"float32"``, ``"int8"`` or ``"uint8"``."""
         return self.mkd.output
+
+    @property
+    def ratio(self) -> float | None:
+        """Of Lowe's test, that suits the model: what to put where SIFT's 0.75 stood.
+
+        None if its card does not say.
+
+        >>> 0.8 < Features().ratio < 1
+        True
+        """
+        return None if self.mkd.ratio is None else float(self.mkd.ratio)
 
     def descriptorSize(self) -> int:
         """Numbers per descriptor."""

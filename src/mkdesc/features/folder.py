@@ -21,7 +21,7 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
-from mkdesc.features.features import DEFAULT_MODEL, Features, sides_for
+from mkdesc.features.features import Features, sides_for
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,
@@ -36,7 +36,7 @@ from mkdesc.images.reading import (
     opencv,
     read_gray,
 )
-from mkdesc.models import bundled_models, load_model, read_card
+from mkdesc.models import DEFAULT_MODEL, bundled_models, load_model, read_card
 
 if TYPE_CHECKING:
     import cv2

@@ -1,6 +1,7 @@
 """Learning a head: where matching pairs come from, and what is made of them.
 
-May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets.
+May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
+features.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
+    from mkdesc.learn.ratio import CalibratedRatio, calibrated_ratio
     from mkdesc.learn.report import Learned, Report
     from mkdesc.learn.shards import Shard, TrainingBlock
     from mkdesc.learn.sources import (
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.learn.trained_head import TrainedHead
 
 __all__ = [
+    "CalibratedRatio",
     "KeypointReport",
     "Learned",
     "LearnedKeypoints",
@@ -33,6 +36,7 @@ __all__ = [
     "Shard",
     "TrainedHead",
     "TrainingBlock",
+    "calibrated_ratio",
     "learn_colmap",
     "learn_hpatches",
     "learn_keypoints",

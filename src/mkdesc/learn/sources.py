@@ -32,6 +32,7 @@ from mkdesc.learn.file_shards import (
 )
 from mkdesc.learn.learner import learn_model
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
+from mkdesc.learn.ratio import calibrated_ratio
 from mkdesc.learn.report import Learned
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
 from mkdesc.learn.trained_head import TrainedHead
@@ -40,6 +41,8 @@ T = TypeVar("T")
 
 #: Patches of a shard, about.
 SHARD = 16_384
+#: Photographs that the ratio of a model is found on, at most.
+RATIO_PHOTOS = 20
 
 
 def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
@@ -325,7 +328,8 @@ def learn_photos(
     """Learn from plain photographs, with no labels at all; needs OpenCV.
 
     Around each keypoint several patches are cut from randomly warped and changed copies of the
-    photograph; they match.
+    photograph; they match. The ratio of the model's card is that of :func:`calibrated_ratio` on
+    some of the photographs.
 
     Parameters
     ----------
@@ -362,6 +366,8 @@ def learn_photos(
     each = recipe.keypoints_per_photo * len(recipe.views)
     data = _Source(blocks, shards, each * len(files), size=len(files), fresh=fresh)
     learned = data.learn(mkd, whitening, progress, trained, workers, parts)
+    ratio = calibrated_ratio(learned.mkd, files[:: -(-len(files) // RATIO_PHOTOS)], seed=seed)
+    learned.mkd.set_params(ratio=None if ratio is None else ratio.ratio)
     return learned.with_source(
         "plain photographs",
         photographs=len(files),

@@ -1,7 +1,7 @@
 """Two sets of descriptors to pairs of them: nearest neighbours, and the geometry they agree
 on.
 
-May use: _support, measures, images.
+May use: _support, measures, descriptor, models, images.
 """
 
 from __future__ import annotations

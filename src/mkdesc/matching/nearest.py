@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +21,11 @@ from mkdesc._support.arrays import unmasked
 from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.dataframes import make_dataframe
+from mkdesc.descriptor import MKD
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
+from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 if TYPE_CHECKING:
     import cv2
@@ -82,8 +85,9 @@ def match_descriptors(
     b: ArrayLike,
     *,
     mutual: bool = True,
-    ratio: float | None = None,
+    ratio: float | Literal["auto"] | None = None,
     max_distance: float | None = None,
+    model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
 ) -> Matches:
     """Nearest neighbours by Euclidean distance; exact, in bounded memory.
 
@@ -98,9 +102,13 @@ def match_descriptors(
         Whether to keep only pairs of which each is the other's nearest.
     ratio
         Keep a pair only if its distance is less than this times the distance to the second
-        nearest of ``b`` (Lowe's test); None: no test.
+        nearest of ``b`` (Lowe's test); None: no test. ``"auto"``: the ratio that was calibrated
+        for ``model``.
     max_distance
         Keep a pair only if its distance is at most this; None: no limit.
+    model
+        What described both, for ``ratio="auto"``: a name, a model file or a descriptor. Arrays do
+        not know it; default: the model of :class:`mkdesc.Features`.
 
     Returns
     -------
@@ -115,6 +123,7 @@ def match_descriptors(
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """
     here, there = check_pair(a, b)
+    ratio = model_ratio(model) if isinstance(ratio, str) and ratio == "auto" else ratio
     check_limits(ratio, max_distance)
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))

@@ -13,15 +13,24 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.models.card import Card
     from mkdesc.models.describing import describe
     from mkdesc.models.files import bundled_models, load_model, read_card, save_model
-    from mkdesc.models.opening import ModelChoice, model_file, open_model, parse_model
+    from mkdesc.models.opening import (
+        DEFAULT_MODEL,
+        ModelChoice,
+        model_file,
+        model_ratio,
+        open_model,
+        parse_model,
+    )
 
 __all__ = [
+    "DEFAULT_MODEL",
     "Card",
     "ModelChoice",
     "bundled_models",
     "describe",
     "load_model",
     "model_file",
+    "model_ratio",
     "open_model",
     "parse_model",
     "read_card",

@@ -54,7 +54,8 @@ def test_table_1_whole(tmp_path, subsets_root):
     assert kept.tables == results.tables
     assert config["protocol"] == "fpr95"
     made = {file.name for file in (tmp_path / "run").iterdir()}
-    assert {"config.json", "results.json", "table.md", "cache", "bars.png", "roc.png"} == made
+    files = "config.json results.json table.md report.html cache bars.png roc.png"
+    assert set(files.split()) == made
     assert len(list((tmp_path / "run" / "cache").rglob("*.npy"))) == 3
 
 
@@ -253,7 +254,8 @@ def test_hpatches_tables(tmp_path, strips_root):
         assert row[task] == pytest.approx(np.mean(three))
     made = {file.name for file in (tmp_path / "run").iterdir()}
     plots = {"noise.png", "types.png", "precision-recall.png", "roc.png"}
-    assert plots | {"config.json", "results.json", "table.md", "cache"} == made
+    files = {"config.json", "results.json", "table.md", "report.html", "cache"}
+    assert plots | files == made
     values = json.loads((tmp_path / "run" / "results.json").read_text())
     assert Table.from_dict(values["tables"][0]) == main
     assert values["details"]["means"]["matching"]["by_noise"]["easy"]["success"] > 0.9

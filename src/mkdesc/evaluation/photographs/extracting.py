@@ -139,7 +139,7 @@ def _is_kept(file: Path) -> bool:
 def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     method, name, path = piece
     photograph = read_photograph(path, name, settings.max_size)
-    extract = _method(method).extract
+    extract = known_method(method).extract
     if method not in _used:  # compiling and loading do not count
         extract(photograph, settings.keypoints)
         _used.add(method)
@@ -154,7 +154,8 @@ def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     return method
 
 
-_method = lru_cache(maxsize=32)(get_method)
+#: Methods by name, each made once in a process.
+known_method = lru_cache(maxsize=32)(get_method)
 
 #: Methods that have been used in this process.
 _used: set[str] = set()

@@ -18,16 +18,15 @@ from mkdesc._support.work import Workers
 from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.cache_filling import fill_cache
-from mkdesc.evaluation.contenders import (
+from mkdesc.evaluation.contenders.base import (
     CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
     PatchDescriptor,
     ProjectedDescriptor,
     base_of,
-    get_descriptor,
-    get_descriptors,
 )
+from mkdesc.evaluation.contenders.registry import get_descriptor, get_descriptors
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
