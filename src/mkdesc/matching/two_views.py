@@ -146,7 +146,7 @@ def match_and_verify(
     a: LocalFeatures, b: LocalFeatures, ratio: float | None, options: TwoViewOptions
 ) -> TwoViewResult:
     """Mutual nearest neighbours, the geometry they agree on, and whether it is believed."""
-    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio)
+    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio, bits=a.bits)
     matches = FrameMatches.of(a, b, found.pairs, found.distances)
     return judged((a, b), matches, verify(matches, options.geometry, options), options)
 
@@ -399,17 +399,15 @@ def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
     matrix, kind = _of_pixels(found, options)
     known = result.matches.take(found.inliers)
     flat = kind == "homography"
-    more = FrameMatches.of(
+    again = rematch(
         *result.features,
-        *rematch(
-            *result.features,
-            known.pairs,
-            matrix,
-            kind,
-            within=2 * threshold,
-            ratio=None if flat else GUIDED_RATIO,
-        ),
+        known.pairs,
+        matrix,
+        kind,
+        within=2 * threshold,
+        ratio=None if flat else GUIDED_RATIO,
     )
+    more = FrameMatches.of(*result.features, again.pairs, again.distances)
     if flat:
         more = more.take(frames_agree(matrix, more.a, more.b))
     both = known.followed_by(more)
