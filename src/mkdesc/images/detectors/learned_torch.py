@@ -34,6 +34,7 @@ __all__ = [
     "mean_gradients",
     "pyramid",
     "strict_maxima",
+    "vertex",
 ]
 
 
@@ -147,8 +148,8 @@ def maxima(
         row, column = largest.nonzero().unbind(1)
         wide = score[0].double()
         middle = wide[row, column]
-        x, bend_x = _vertex(wide[row, column - 1], middle, wide[row, column + 1])
-        y, bend_y = _vertex(wide[row - 1, column], middle, wide[row + 1, column])
+        x, bend_x = vertex(wide[row, column - 1], middle, wide[row, column + 1])
+        y, bend_y = vertex(wide[row - 1, column], middle, wide[row + 1, column])
         which = torch.full_like(row, level)
         parts = (which, column + m, row + m, column + x + m, row + y + m, middle.float())
         bent = torch.minimum(bend_x, bend_y) > LEAST_BEND
@@ -159,7 +160,8 @@ def maxima(
     return [smaller[0] for smaller in images], Maxima(*every)
 
 
-def _vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+def vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+    """Where a parabola through three values has its top, from the middle one; how it bends."""
     bend = 2 * middle - before - after
     return (after - before) / (2 * bend), bend
 
