@@ -1,6 +1,6 @@
-"""Descriptors in PyTorch: ``mkdesc.torch.MKDescriptor``, an ``nn.Module``.
+"""PyTorch: ``MKDescriptor`` and ``Features``, modules, and matching, on any device.
 
-May use: _support, kernels, heads, compute, descriptor, models, images.
+May use: _support, kernels, heads, compute, descriptor, models, images, matching, features.
 """
 
 from __future__ import annotations
@@ -18,12 +18,23 @@ from mkdesc.compute.torch.export import export_onnx
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import to_head
 from mkdesc.descriptor import MKD
+from mkdesc.features.features_torch import Features, PaddedFeatures
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_patches
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
+from mkdesc.matching.nearest_torch import PaddedMatches
+from mkdesc.matching.nearest_torch import match_padded as match_descriptors
 from mkdesc.models import load_model
 
-__all__ = ["MKDescriptor", "cut_patches", "export_onnx"]
+__all__ = [
+    "Features",
+    "MKDescriptor",
+    "PaddedFeatures",
+    "PaddedMatches",
+    "cut_patches",
+    "export_onnx",
+    "match_descriptors",
+]
 
 del _torch
 

@@ -138,11 +138,13 @@ class Dog:
         turned[:, 3] = peaks
         return Keypoints(turned, found.scores[chosen[which]])
 
-    def detect_padded(self, images: Tensor, masks: Tensor | None = None) -> PaddedKeypoints:
-        """As every detector that can be used on a device.
+    @property
+    def fits_device(self) -> bool:
+        """Whether :meth:`detect_padded` finds what :meth:`detect` does."""
+        return not (self.spread or self.repeats)
 
-        There is one keypoint a blob, of its strongest direction, and ``spread`` is not heeded.
-        """
+    def detect_padded(self, images: Tensor, masks: Tensor | None = None) -> PaddedKeypoints:
+        """As every detector that can be used on a device."""
         from mkdesc.images.detectors.dog_torch import Choice, detect
 
         if self.max_keypoints is None:
@@ -151,8 +153,8 @@ class Dog:
         choice = Choice(
             most=n,
             extrema=EXTREMA * n + 1000,
-            blobs=n if self.repeats else SPARE * n + 100,
-            radius=None if self.repeats else RADIUS,
+            blobs=SPARE * n + 100,
+            radius=RADIUS,
             upright=self.upright,
             contrast=self.contrast,
             edge=self.edge,

@@ -28,6 +28,7 @@ from mkdesc.images.detectors.dog_reference import (
 from mkdesc.images.detectors.padded_torch import (
     PaddedKeypoints,
     choose_first,
+    in_batches,
     one_a_place,
     padded,
     shown,
@@ -38,6 +39,8 @@ __all__ = ["Choice", "detect"]
 
 #: Images of an octave, and their differences.
 IMAGES, DIFFERENCES = LAYERS + 3, LAYERS + 2
+#: Pixels of images that are looked at together: bounds the memory, some 700 bytes for each.
+MOST_AT_ONCE = 1 << 22
 #: Pixels per program of the kernel.
 PIXELS = 512
 
@@ -52,7 +55,7 @@ class Choice(NamedTuple):
     extrema, blobs
         How many extrema to refine, and how many blobs to choose from.
     radius
-        Pixels within which there is one keypoint; None: any number.
+        Pixels within which there is one keypoint.
     upright
         Whether angles are not wanted.
     contrast, edge, sigma
@@ -62,7 +65,7 @@ class Choice(NamedTuple):
     most: int
     extrema: int
     blobs: int
-    radius: float | None
+    radius: float
     upright: bool
     contrast: float
     edge: float
@@ -254,11 +257,29 @@ class Blobs(NamedTuple):
 
 
 def detect(images: Tensor, choice: Choice, masks: Tensor | None = None) -> PaddedKeypoints:
-    """Blobs of images (B, H, W) uint8 on any device; see :meth:`Dog.detect_padded`."""
+    """Blobs of images (B, H, W) uint8 on any device.
+
+    Parameters
+    ----------
+    images
+        (B, H, W) uint8.
+    choice
+        Which keypoints are wanted.
+    masks
+        (B, H, W): keypoints are looked for where it is not zero; None: everywhere.
+    """
+
+    def some(images: Tensor, masks: Tensor | None) -> PaddedKeypoints:
+        return _detect(images, choice, masks)
+
+    if not len(images) or 2 * min(images.shape[1:]) <= 2 * BORDER:
+        return padded(images, choice.most)
+    return in_batches(some, images, masks, MOST_AT_ONCE)
+
+
+def _detect(images: Tensor, choice: Choice, masks: Tensor | None) -> PaddedKeypoints:
     shape = (images.shape[1], images.shape[2])
     sizes = [size for size in _sizes(shape) if min(size) > 2 * BORDER]
-    if not sizes:
-        return padded(images, choice.most)
     table = _table(shape, choice.sigma, images.device)
     octaves = _octaves(images, choice.sigma, sizes)
     starts = _starts([DIFFERENCES * height * width for height, width in sizes])
@@ -285,10 +306,8 @@ def detect(images: Tensor, choice: Choice, masks: Tensor | None = None) -> Padde
     contrast = torch.where(good, blobs.contrast, -1)
     contrast, order = contrast.topk(min(choice.blobs, contrast.shape[1]), dim=1)
     x, y, scale, factor = (taken(each, order) for each in (x, y, scale, factor))
-    kept = contrast >= 0
-    if choice.radius is not None:
-        reach = torch.full_like(x, choice.radius).float()
-        kept = one_a_place(x.float(), y.float(), reach, kept)
+    reach = torch.full_like(x, choice.radius).float()
+    kept = one_a_place(x.float(), y.float(), reach, contrast >= 0)
     chosen, counts = choose_first(kept, choice.most)
     x, y, scale, factor, contrast = (
         taken(each, chosen) for each in (x, y, scale, factor, contrast)

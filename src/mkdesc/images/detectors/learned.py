@@ -106,8 +106,13 @@ class Learned:
             points[:, 3] = how.angles(levels, some.take(chosen.points[:, 3].astype(np.int64)))
         return Keypoints(points, chosen.scores)
 
+    @property
+    def fits_device(self) -> bool:
+        """Whether :meth:`detect_padded` finds what :meth:`detect` does."""
+        return not self.spread
+
     def detect_padded(self, images: Tensor, masks: Tensor | None = None) -> PaddedKeypoints:
-        """As every detector that can be used on a device; ``spread`` is not heeded."""
+        """As every detector that can be used on a device."""
         from mkdesc.images.detectors.learned_padded_torch import Choice, detect
 
         if self.max_keypoints is None:

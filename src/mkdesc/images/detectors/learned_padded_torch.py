@@ -28,6 +28,7 @@ from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.images.detectors.padded_torch import (
     PaddedKeypoints,
     choose_first,
+    in_batches,
     one_a_place,
     padded,
     shown,
@@ -38,6 +39,8 @@ __all__ = ["Choice", "detect"]
 
 #: Pixels per program of a kernel.
 PIXELS, CONVOLVED, CELLS = 512, 1024, 128
+#: Pixels of images that are looked at together: bounds the memory, some 100 bytes for each.
+MOST_AT_ONCE = 1 << 24
 #: One maximum at most is in a square of so many pixels.
 CELL = 3
 
@@ -158,10 +161,20 @@ def detect(
     masks
         (B, H, W): keypoints are looked for where it is not zero; None: everywhere.
     """
+
+    def some(images: Tensor, masks: Tensor | None) -> PaddedKeypoints:
+        return _detect(images, weights, levels, choice, masks)
+
     shape = (images.shape[1], images.shape[2])
-    sizes = level_sizes(shape, levels, 2 * weights.margin + 3)
-    if not sizes:
+    if not len(images) or not level_sizes(shape, levels, 2 * weights.margin + 3):
         return padded(images, choice.most)
+    return in_batches(some, images, masks, MOST_AT_ONCE)
+
+
+def _detect(
+    images: Tensor, weights: Weights, levels: int, choice: Choice, masks: Tensor | None
+) -> PaddedKeypoints:
+    shape = (images.shape[1], images.shape[2])
     table = _table(shape, levels, weights.margin, choice, images.device)
     made = pyramid(images.float() * (1 / 255), levels, 2 * weights.margin + 3)
     scores = [_scores(level, weights) for level in made]

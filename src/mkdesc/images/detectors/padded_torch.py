@@ -5,6 +5,7 @@ Nothing here waits for a device: how many keypoints there are is a number that s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -12,7 +13,15 @@ from torch import Tensor
 
 from mkdesc._support.launching import blocks, launches
 
-__all__ = ["PaddedKeypoints", "choose_first", "one_a_place", "padded", "shown", "taken"]
+__all__ = [
+    "PaddedKeypoints",
+    "choose_first",
+    "in_batches",
+    "one_a_place",
+    "padded",
+    "shown",
+    "taken",
+]
 
 #: Rounds in which keypoints of one place are found: of each place the strongest first, then what
 #: is left. Each settles one more link of a chain of keypoints, each within reach of the next.
@@ -47,6 +56,23 @@ class PaddedKeypoints(NamedTuple):
 def taken(values: Tensor, indices: Tensor) -> Tensor:
     """The numbers of each image (B, C) at its indices (B, N)."""
     return values.gather(1, indices)
+
+
+def in_batches(
+    detect: Callable[[Tensor, Tensor | None], PaddedKeypoints],
+    images: Tensor,
+    masks: Tensor | None,
+    pixels: int,
+) -> PaddedKeypoints:
+    """What is detected in images (B, H, W), so many pixels at a time: bounds the memory."""
+    step = max(1, pixels // images[:1].numel())
+    if len(images) <= step:
+        return detect(images, masks)
+    parts = [
+        detect(images[k : k + step], None if masks is None else masks[k : k + step])
+        for k in range(0, len(images), step)
+    ]
+    return PaddedKeypoints._make(torch.cat(each) for each in zip(*parts, strict=True))
 
 
 def padded(
