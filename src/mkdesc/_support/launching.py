@@ -7,8 +7,6 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["blocks", "launches"]
-
 
 @lru_cache(maxsize=1)
 def _has_triton() -> bool:

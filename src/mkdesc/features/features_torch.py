@@ -20,8 +20,6 @@ from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_dete
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models import load_model
 
-__all__ = ["Features", "PaddedFeatures", "can_be_on_device"]
-
 #: Images of one size that are described together, where there are many.
 BATCH = 16
 

@@ -17,8 +17,6 @@ from torch.nn.functional import conv2d, pad
 from mkdesc._support.launching import blocks, launches
 from mkdesc.images.cutting import MOST_SAMPLES
 
-__all__ = ["cut_points"]
-
 #: Pixels per program of the kernels.
 HALVED, CUT = 512, 256
 #: Samples that plain operations take at a time: bounds the memory.

@@ -17,8 +17,6 @@ from torch.nn.functional import conv2d, pad
 from mkdesc.images.cutting import check_interpolation, choose_levels
 from mkdesc.images.frames import SIDE, to_frames
 
-__all__ = ["cut_patches"]
-
 #: Samples that are taken at a time: bounds the memory.
 MOST_AT_ONCE = 1 << 24
 

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from mkdesc._support.launching import blocks, launches
 
-__all__ = ["Nearest", "PaddedMatches", "match_padded", "nearest"]
-
 #: Descriptors of either set that a program of the kernel compares at a time, and its warps.
 ROWS, COLUMNS, WARPS = 128, 128, 8
 #: The same for products of float32, which take more registers.
@@ -114,9 +112,7 @@ def match_padded(
     distances = distances * unit
     if max_distance is not None:
         good &= distances <= max_distance
-    return PaddedMatches(
-        torch.where(good, indices, -1), torch.where(good, distances, torch.inf)
-    )
+    return PaddedMatches(torch.where(good, indices, -1), torch.where(good, distances, torch.inf))
 
 
 def _check(a: Tensor, b: Tensor) -> None:
@@ -125,9 +121,7 @@ def _check(a: Tensor, b: Tensor) -> None:
         shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
         raise ValueError(f"a and b: expected (P, N, D) and (P, M, D), got {shapes}")
     if a.dtype != b.dtype or not (a.is_floating_point() or a.dtype in (torch.int8, torch.uint8)):
-        raise ValueError(
-            f"a and b: expected descriptors of one type, got {a.dtype} and {b.dtype}"
-        )
+        raise ValueError(f"a and b: expected descriptors of one type, got {a.dtype} and {b.dtype}")
 
 
 def _comparable(x: Tensor, unit: float, half: bool) -> Tensor:

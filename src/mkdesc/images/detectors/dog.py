@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from mkdesc.images.detectors.padded_torch import PaddedKeypoints
 
-__all__ = ["Dog"]
-
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 

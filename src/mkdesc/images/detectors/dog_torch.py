@@ -35,8 +35,6 @@ from mkdesc.images.detectors.padded_torch import (
     taken,
 )
 
-__all__ = ["Choice", "detect"]
-
 #: Images of an octave, and their differences.
 IMAGES, DIFFERENCES = LAYERS + 3, LAYERS + 2
 #: Pixels of images that are looked at together: bounds the memory, some 700 bytes for each.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from mkdesc.images.detectors.padded_torch import PaddedKeypoints
 
-__all__ = ["LEVELS", "SIGMA", "Learned"]
-
 #: Sigma of a keypoint of the first level: a model that looks at 20 sigma sees 32 px of a level.
 SIGMA = 1.6
 #: Levels of the pyramid, each 1 / sqrt 2 of the one before.

@@ -35,8 +35,6 @@ from mkdesc.images.detectors.padded_torch import (
     taken,
 )
 
-__all__ = ["Choice", "detect"]
-
 #: Pixels per program of a kernel.
 PIXELS, CONVOLVED, CELLS = 512, 1024, 128
 #: Pixels of images that are looked at together: bounds the memory, some 100 bytes for each.

@@ -10,7 +10,9 @@ import triton.language as tl
 
 
 @triton.jit
-def sum_columns(images, sums, squares, n, height, width, RADIUS: tl.constexpr, BLOCK: tl.constexpr):
+def sum_columns(
+    images, sums, squares, n, height, width, RADIUS: tl.constexpr, BLOCK: tl.constexpr
+):
     """Sums of pixels, and of their squares, above and below each: as many as there are."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
@@ -157,9 +159,7 @@ def find_maxima(
             for dx in tl.static_range(5):
                 ok = line & (x + dx >= 2) & (x + dx < width + 2)
                 ok = ok & ((dy != 0) | (dx != 2))
-                other = tl.load(
-                    scores + here + dy * width + dx - 2, mask=ok, other=float("-inf")
-                )
+                other = tl.load(scores + here + dy * width + dx - 2, mask=ok, other=float("-inf"))
                 strict = strict & (value > other)
         best = tl.where(strict, value, best)
         place = tl.where(strict, (y * width + x).to(tl.int64), place)

@@ -13,16 +13,6 @@ from torch import Tensor
 
 from mkdesc._support.launching import blocks, launches
 
-__all__ = [
-    "PaddedKeypoints",
-    "choose_first",
-    "in_batches",
-    "one_a_place",
-    "padded",
-    "shown",
-    "taken",
-]
-
 #: Rounds in which keypoints of one place are found: of each place the strongest first, then what
 #: is left. Each settles one more link of a chain of keypoints, each within reach of the next.
 ROUNDS = 12
@@ -153,9 +143,7 @@ def _one_a_place_by_kernel(x: Tensor, y: Tensor, radius: Tensor, there: Tensor) 
     before, after = valid, torch.empty_like(valid)
     spare = torch.empty_like(valid)
     for _ in range(ROUNDS):
-        keep_places[(blocks(n, BLOCK), batch)](
-            x, y, radius, valid, before, after, n, BLOCK=BLOCK
-        )
+        keep_places[(blocks(n, BLOCK), batch)](x, y, radius, valid, before, after, n, BLOCK=BLOCK)
         before, after = after, (spare if before is valid else before)
     return before.bool()
 
