@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -123,7 +124,7 @@ def _pyramid(images: Tensor) -> Tensor:
     height, width = sizes[0]
     out[:, : height * width] = images.flatten(1)
     start = 0
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in pairwise(sizes):
         end = start + before[0] * before[1]
         last = end + after[0] * after[1]
         if launches(images):

@@ -143,8 +143,7 @@ def nearest(a: Tensor, b: Tensor, counts: Tensor | None = None, *, second: bool 
     second
         Whether the second nearest is wanted, too.
     """
-    pairs, n, dims = a.shape
-    m = b.shape[1]
+    (pairs, n, _), m = a.shape, b.shape[1]
     if counts is None:
         counts = torch.full((pairs,), m, device=a.device)
     norms = b.float().square().sum(2) / 2

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-#: On a device: extrema that are refined for each keypoint that is wanted, and blobs to choose from.
+#: On a device, for each keypoint that is wanted: extrema that are refined, blobs to choose from.
 EXTREMA, SPARE = 4, 2
 
 #: Blobs per unit of work.

@@ -90,7 +90,7 @@ def convolve(
         f = zero + tl.load(biases + 5)
         g = zero + tl.load(biases + 6)
         h = zero + tl.load(biases + 7)
-    for channel in range(COMING):
+    for _ in range(COMING):
         for j in range(SIDE):
             for i in tl.static_range(SIDE):
                 value = tl.load(source + here + j * width + i, mask=inside, other=0.0)
