@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from mkdesc._support.check import check_choice, check_integer, check_number
+from mkdesc._support.check import check_choice, check_integer, checked_sides
 from mkdesc.compute.torch.module import Descriptor
-from mkdesc.descriptor import MKD
-from mkdesc.features.features import DEFAULT_MODEL, side_for
+from mkdesc.descriptor import MKD, Side
+from mkdesc.features.features import DEFAULT_MODEL, sides_for
 from mkdesc.heads.quantise import INT8_SCALE, OUTPUTS, UINT8_SCALE, UINT8_ZERO
 from mkdesc.images.cutting_points_torch import cut_points
 from mkdesc.images.detectors.padded_torch import PaddedKeypoints
@@ -73,8 +73,8 @@ class Features(nn.Module):
     model
         Name of a bundled model, a model file, or an :class:`mkdesc.MKD`.
     side
-        Side of the square that is described, in units of sigma; None: what suits the detector or
-        the model.
+        Side of the square that is described, in units of sigma, or sides of several; None: what
+        suits the detector or the model.
     upright
         Whether to ignore the orientation of keypoints.
     output
@@ -95,7 +95,7 @@ class Features(nn.Module):
         detector: str | Detector = DEFAULT_DETECTOR,
         max_keypoints: int = 2000,
         model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
-        side: float | None = None,
+        side: Side = None,
         upright: bool = False,
         output: str = "float32",
     ) -> None:
@@ -109,12 +109,14 @@ class Features(nn.Module):
                 f"spread nor repeats of dog, got {detector!r}"
             )
         mkd = model if isinstance(model, MKD) else load_model(model)
-        side = side_for(self.detector, mkd) if side is None else side
-        check_number("side", side, above=0)
-        self.sides: Sequence[float] = (float(side),)
+        self.sides = sides_for(self.detector, mkd) if side is None else checked_sides(side)
+        if len(self.sides) != mkd.squares:
+            raise ValueError(f"side: expected {mkd.squares} for this model, got {side!r}")
         self.upright, self.output, self.max_keypoints = upright, output, int(max_keypoints)
         parametrization = as_parametrization(mkd.parametrization)
-        self.descriptor = Descriptor(parametrization, int(mkd.patch_size), mkd.effective_head())
+        self.descriptor = Descriptor(
+            parametrization, int(mkd.patch_size), mkd.effective_head(), squares=mkd.squares
+        )
 
     def extra_repr(self) -> str:
         """What detects, and how many."""
@@ -159,7 +161,7 @@ class Features(nn.Module):
         images = gray if gray.dtype == torch.uint8 else gray.float()
         patches = cut_points(images, points, self.descriptor.patch_size, self.sides)
         batch, n = points.shape[:2]
-        found = self.descriptor(patches.flatten(0, 2)).view(batch, n, -1)
+        found = self.descriptor(patches.flatten(0, 1)).view(batch, n, -1)
         if self.output == "int8":
             return (found.float() * INT8_SCALE).round().clamp(-127, 127).to(torch.int8)
         if self.output == "uint8":

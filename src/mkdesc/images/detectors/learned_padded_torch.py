@@ -118,7 +118,7 @@ def _table(
 ) -> Table:
     sizes = level_sizes(shape, levels, 2 * margin + 3)
     inner = [(height - 2 * margin, width - 2 * margin) for height, width in sizes]
-    cells = _starts([np.prod(_cells(size)) for size in inner])
+    cells = _starts([down * across for down, across in map(_cells, inner)])
 
     def whole(numbers: list[int]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=device)
