@@ -10,7 +10,7 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
 from mkdesc.cli.progress import console, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.features.choices import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 

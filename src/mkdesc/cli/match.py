@@ -19,7 +19,7 @@ from mkdesc.cli.options import (
     Upright,
 )
 from mkdesc.cli.progress import console
-from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.features.choices import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 

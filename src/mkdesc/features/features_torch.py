@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mkdesc._support.check import check_choice, check_integer, checked_sides
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD, Side
-from mkdesc.features.features import DEFAULT_MODEL, sides_for
+from mkdesc.features.choices import DEFAULT_MODEL, can_be_on_device, sides_for
 from mkdesc.heads.quantise import INT8_SCALE, OUTPUTS, UINT8_SCALE, UINT8_ZERO
 from mkdesc.images.cutting_points_torch import cut_points
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.padded_torch import PaddedKeypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
 from mkdesc.kernels.parametrization import as_parametrization
@@ -48,14 +51,6 @@ class PaddedFeatures(NamedTuple):
         """Points (n, 4), scores (n,) and descriptors (n, D) of one image; waits for the device."""
         n = int(self.counts[image])
         return self.points[image, :n], self.scores[image, :n], self.descriptors[image, :n]
-
-
-def can_be_on_device(detector: Any, max_keypoints: int | None) -> bool:
-    """Whether this detector can find so many keypoints on a device."""
-    if max_keypoints is None or not hasattr(detector, "detect_padded"):
-        return False
-    most = detector.max_keypoints
-    return most is not None and most >= max_keypoints and detector.fits_device
 
 
 class Features(nn.Module):
@@ -167,6 +162,21 @@ class Features(nn.Module):
         if self.output == "uint8":
             return (found.float() * UINT8_SCALE + UINT8_ZERO).round().clamp(0, 255).byte()
         return found
+
+    def extract_array(
+        self, gray: NDArray[Any], mask: NDArray[np.uint8] | None = None
+    ) -> tuple[Keypoints, NDArray[Any]]:
+        """Keypoints and descriptors of one image that is an array: uint8, uint16 or float32."""
+        if gray.dtype == np.uint16:
+            gray = gray.astype(np.float32) / 65535
+        device = self.descriptor.sums.device
+        image, *more = (
+            torch.from_numpy(np.ascontiguousarray(each)).to(device)[None]
+            for each in (gray, mask)
+            if each is not None
+        )
+        points, scores, descriptors = (each.cpu().numpy() for each in self(image, *more).of(0))
+        return Keypoints(points, scores), descriptors
 
     def extract(self, images: Iterable[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Points, scores and descriptors of images (H, W) or (1, H, W) of any sizes.

@@ -47,7 +47,9 @@ def _descriptor(
     squares: int,
     device: torch.device,
 ) -> Descriptor:
-    return Descriptor(parametrization, size, head, squares=squares).to(device).eval()
+    fused = device.type != "cpu"  # compiled loops for the CPU are a backend of their own
+    made = Descriptor(parametrization, size, head, squares=squares, fused=fused)
+    return made.to(device).eval()
 
 
 def describe(

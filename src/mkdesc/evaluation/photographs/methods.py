@@ -36,7 +36,8 @@ from mkdesc.evaluation.photographs.base import (
     Photograph,
     PhotographFeatures,
 )
-from mkdesc.features.features import DEFAULT_MODEL, Features
+from mkdesc.features.choices import DEFAULT_MODEL
+from mkdesc.features.features import Features
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, DETECTORS
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
