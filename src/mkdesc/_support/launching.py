@@ -1,4 +1,4 @@
-"""Whether Triton kernels can do what plain operations of PyTorch do."""
+"""Devices of PyTorch, and whether Triton kernels can do there what plain operations do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
+
+from mkdesc._support.optional import needed
 
 
 @lru_cache(maxsize=1)
@@ -27,3 +29,23 @@ def blocks(n: int, size: int) -> int:
     3
     """
     return -(-n // size)
+
+
+def chosen_device(device: str | None) -> Any:
+    """The device of a name; None: the GPU if there is one.
+
+    >>> chosen_device("cpu")
+    device(type='cpu')
+    """
+    with needed("a device needs PyTorch", "torch"):
+        import torch
+
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        chosen = torch.device(device)
+    except RuntimeError:
+        raise ValueError(f"device: expected cpu, cuda, cuda:1, ..., got {device!r}") from None
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device: {device} not available to PyTorch")
+    return chosen

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.options import (
+    Cluster,
+    Detector,
+    Device,
+    Keypoints,
+    MaxPixels,
+    Model,
+    Side,
+    Upright,
+)
 from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.features.choices import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
@@ -26,6 +35,7 @@ def command(
     side: Side = None,
     upright: Upright = False,
     max_pixels: MaxPixels = MAX_PIXELS,
+    device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
     """Index photographs, or update an index with what changed.
@@ -38,7 +48,15 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
     with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
-        found = build_index(images, output, settings, tell, max_pixels, workers)
+        found = build_index(
+            images,
+            output,
+            settings,
+            tell,
+            max_pixels,
+            workers,
+            None if device == "cpu" else device,
+        )
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}

@@ -177,7 +177,7 @@ class Features:
         if self._given["device"] is None:
             return None
         if self._module is None and can_be_on_device(self.detector, self.max_keypoints):
-            from mkdesc.compute.torch.backend import chosen_device
+            from mkdesc._support.launching import chosen_device
             from mkdesc.features.features_torch import Features as DeviceFeatures
 
             made = DeviceFeatures(

@@ -37,7 +37,7 @@ class Photograph(NamedTuple):
 
 
 class _Batch(NamedTuple, Generic[P]):
-    """Photographs of one size that are under way: what is copied, and what says that it is done."""
+    """Photographs of one size that are under way, and what says that they are done."""
 
     pieces: list[tuple[int, P, Photograph]]
     pixels: Tensor

@@ -68,7 +68,8 @@ def match_images(
         Files, or images: gray (H, W) or colour (H, W, 3 or 4; blue first), uint8, uint16, or
         floats in [0, 1]. Files are turned as their EXIF data say, as ``cv2.imread`` does.
     features
-        What detects and describes; None: ``Features(2000)``.
+        What detects and describes; None: ``Features(2000)``. If they have a device, descriptors
+        are matched there, too.
     ratio
         Ratio test on mutual nearest neighbours (not with ``wide``, which has its own); None: no
         test.
@@ -121,8 +122,9 @@ def match_images(
             "given, and not in the EXIF data"
         )
     sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
-    options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
+    device = describe.get_params()["device"]
+    options = TwoViewOptions(sizes, geometry, threshold, cameras, device)
     clock.lap("read")
     tell("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))

@@ -60,6 +60,7 @@ def match_descriptors(
     mutual: bool = True,
     ratio: float | None = None,
     max_distance: float | None = None,
+    device: str | None = None,
 ) -> Matches:
     """Nearest neighbours by Euclidean distance; exact, in bounded memory.
 
@@ -77,6 +78,9 @@ def match_descriptors(
         nearest of ``b`` (Lowe's test); None: no test.
     max_distance
         Keep a pair only if its distance is at most this; None: no limit.
+    device
+        Where PyTorch compares descriptors, such as ``"cuda"``; None: compiled code on the CPU
+        does.
 
     Returns
     -------
@@ -95,7 +99,11 @@ def match_descriptors(
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
     first, second, unit = of_unit_size(here, there)
-    nearest, runner_up, backward = _search(first, second)
+    if device is None:
+        nearest, runner_up, backward = _search(first, second)
+    else:
+        exact_in_half = here.dtype.itemsize == 1
+        nearest, runner_up, backward = _search_on(device, first, second, exact_in_half)
     rows = np.arange(len(first))
     keep = backward[nearest] == rows if mutual else np.ones(len(first), np.bool_)
     pairs = np.column_stack([rows, nearest])[keep]
@@ -201,6 +209,25 @@ def _search(
             found_r = best_r[now], second_r[now], index_r[now]
             take(scores, row, column, *found_r, best_c[here], index_c[here])
     return index_r, second_r, index_c
+
+
+def _search_on(
+    device: str, a: NDArray[np.float32], b: NDArray[np.float32], half: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+    """As :func:`_search`, on a device."""
+    from mkdesc._support.launching import chosen_device
+
+    where = chosen_device(device)
+    import torch
+
+    from mkdesc.matching.nearest_torch import nearest
+
+    kind = torch.float16 if half else torch.float32
+    here, there = (torch.from_numpy(x).to(where).to(kind)[None] for x in (a, b))
+    forward, backward = nearest(here, there), nearest(there, here, second=False)
+    found = (forward.indices, forward.second, backward.indices)
+    indices, second, back = (tensor[0].cpu().numpy() for tensor in found)
+    return indices, second, back
 
 
 def augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:

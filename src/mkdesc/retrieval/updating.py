@@ -68,6 +68,7 @@ def build_index(
     progress: Progress | None = None,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
+    device: str | None = None,
 ) -> Updated:
     """Make an index of photographs, or bring it up to date.
 
@@ -86,6 +87,8 @@ def build_index(
         Larger images are refused.
     workers
         Images at a time (None: one per core), an executor or a Dask client.
+    device
+        As for :class:`mkdesc.Features`.
     """
     sources = [images] if isinstance(images, (str, Path)) else images
     path = Path(path)
@@ -97,7 +100,7 @@ def build_index(
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
         return _updated(
-            found, sources, path, settings, progress or no_progress, max_pixels, workers
+            found, sources, path, settings, progress or no_progress, max_pixels, workers, device
         )
 
 
@@ -109,6 +112,7 @@ def _updated(
     tell: Progress,
     max_pixels: int,
     workers: Workers,
+    device: str | None,
 ) -> Updated:
     before = _known(path)
     how = settings or (DEFAULT if before is None else before.checked_settings(path))
@@ -130,7 +134,13 @@ def _updated(
     if features.is_dir():
         remove_features(features, gone)
     extracted = extract_features(
-        new, features, settings=how, progress=tell, max_pixels=max_pixels, workers=workers
+        new,
+        features,
+        settings=how,
+        progress=tell,
+        max_pixels=max_pixels,
+        workers=workers,
+        device=device,
     )
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])

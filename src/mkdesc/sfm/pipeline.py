@@ -44,7 +44,7 @@ FEATURES, DATABASE, REPORT = "features", "database.db", "report.json"
 
 
 #: Settings that are written elsewhere, or matches do not depend on.
-_OTHERS = ("settings", "refine_centres", "seed")
+_OTHERS = ("settings", "refine_centres", "seed", "device")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,9 @@ class SfmOptions:
         threads are used, and models may differ a little from run to run.
     guided
         Whether to match verified pairs once more, guided by their geometry.
+    device
+        Where PyTorch describes and matches, such as ``"cuda"``; None: compiled code on the CPU
+        does.
     """
 
     settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
@@ -80,6 +83,7 @@ class SfmOptions:
     refine_centres: bool = True
     seed: int | None = None
     guided: bool = False
+    device: str | None = None
 
     def to_json(self) -> str:
         """As text: what matches in a database depend on."""
@@ -218,6 +222,7 @@ def _prepared(
         progress=tell,
         max_pixels=max_pixels,
         workers=workers,
+        device=options.device,
     )
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
@@ -291,7 +296,14 @@ def _match(
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
         with colmap_log(target):
             match_pairs(
-                base, target / FEATURES, wanted, options.ratio, options.max_distance, tell, workers
+                base,
+                target / FEATURES,
+                wanted,
+                options.ratio,
+                options.max_distance,
+                tell,
+                workers,
+                options.device,
             )
         verify_pairs(base, options.seed, tell)
         drop_doubtful_pairs(base, tell)
