@@ -21,6 +21,7 @@ from mkdesc.descriptor import MKD, Side
 from mkdesc.features.features_torch import Features, PaddedFeatures
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_patches
+from mkdesc.images.detectors.learned_onnx import export_keypoints_onnx
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
 from mkdesc.matching.nearest_torch import PaddedMatches
 from mkdesc.matching.nearest_torch import match_padded as match_descriptors
@@ -32,6 +33,7 @@ __all__ = [
     "PaddedFeatures",
     "PaddedMatches",
     "cut_patches",
+    "export_keypoints_onnx",
     "export_onnx",
     "match_descriptors",
 ]

@@ -213,7 +213,7 @@ def _search(
 
 def _search_on(
     device: str, a: NDArray[np.float32], b: NDArray[np.float32], half: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
     """As :func:`_search`, on a device."""
     from mkdesc._support.launching import chosen_device
 
@@ -227,7 +227,7 @@ def _search_on(
     forward, backward = nearest(here, there), nearest(there, here, second=False)
     found = (forward.indices, forward.second, backward.indices)
     indices, second, back = (tensor[0].cpu().numpy() for tensor in found)
-    return indices, second, back
+    return indices, second, back.astype(np.int32)
 
 
 def augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:

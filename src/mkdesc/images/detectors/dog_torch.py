@@ -6,6 +6,7 @@ for, the strongest; all octaves of an image lie one after the other in its memor
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -37,10 +38,10 @@ from mkdesc.images.detectors.padded_torch import (
 
 #: Images of an octave, and their differences.
 IMAGES, DIFFERENCES = LAYERS + 3, LAYERS + 2
-#: Pixels of images that are looked at together: bounds the memory, some 700 bytes for each.
-MOST_AT_ONCE = 1 << 22
-#: Pixels per program of the kernel.
-PIXELS = 512
+#: Pixels of images that are looked at together: bounds the memory, some 400 bytes for each.
+MOST_AT_ONCE = 1 << 24
+#: Pixels and squares per program of the kernels.
+PIXELS, CELLS = 512, 256
 
 
 class Choice(NamedTuple):
@@ -83,8 +84,8 @@ class Table(NamedTuple):
         Of the octave.
     factors
         Pixels of the photograph for one of the octave.
-    reach, window
-        How far directions are looked at, and steps (K,) of such a square from its middle.
+    rows, columns
+        Steps (K,) from the middle of the largest square in which directions are looked at.
     """
 
     cells: Tensor
@@ -216,11 +217,38 @@ def _octaves(images: Tensor, sigma: float, sizes: list[tuple[int, int]]) -> Octa
     return Octaves(layers, dogs)
 
 
-def _extrema(dogs: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
-    """Of differences (B, 5, H, W): the strongest extremum of each square of 2 x 2 px.
+def _extrema(
+    dogs: Tensor, sizes: list[tuple[int, int]], threshold: float
+) -> tuple[Tensor, Tensor]:
+    """The strongest extremum of each square of 2 x 2 px of all layers of all octaves.
 
     Returns its strength (B, C), 0 if there is none, and its pixel in the layer.
     """
+    starts = _starts([DIFFERENCES * height * width for height, width in sizes])
+    if not launches(dogs):
+        found = [
+            _extrema_of(dogs[:, start:end].view(-1, DIFFERENCES, *size), threshold)
+            for size, start, end in zip(sizes, starts, starts[1:], strict=False)
+        ]
+        values, pixels = (torch.cat(each, 1) for each in zip(*found, strict=True))
+        return values, pixels
+    from mkdesc.images.detectors.dog_triton import find_extrema
+
+    cells = [(blocks(height, 2), blocks(width, 2)) for height, width in sizes]
+    firsts = _starts([LAYERS * down * across for down, across in cells])
+    values = dogs.new_empty((len(dogs), firsts[-1]))
+    pixels = torch.empty_like(values, dtype=torch.int64)
+    for size, start, (down, across), first in zip(sizes, starts, cells, firsts, strict=False):
+        n = len(dogs) * LAYERS * down * across
+        find_extrema[(blocks(n, CELLS),)](
+            dogs[:, start:], values, pixels, n, *size, down, across, dogs.shape[1], firsts[-1],
+            first, threshold, LAYERS=LAYERS, BORDER=BORDER, BLOCK=CELLS,
+        )  # fmt: skip
+    return values, pixels
+
+
+def _extrema_of(dogs: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
+    """The same of one octave (B, 5, H, W), by plain operations."""
     inner = dogs[:, 1:-1]
     high = max_pool2d(dogs, 3, 1, 1)
     low = -max_pool2d(-dogs, 3, 1, 1)
@@ -228,9 +256,8 @@ def _extrema(dogs: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
     least = torch.minimum(torch.minimum(low[:, :-2], low[:, 1:-1]), low[:, 2:])
     found = ((inner > threshold) & (inner >= most)) | ((inner < -threshold) & (inner <= least))
     for axis in (2, 3):
-        edge = min(BORDER, found.shape[axis])
-        found.narrow(axis, 0, edge).zero_()
-        found.narrow(axis, found.shape[axis] - edge, edge).zero_()
+        found.narrow(axis, 0, BORDER).zero_()
+        found.narrow(axis, found.shape[axis] - BORDER, BORDER).zero_()
     strength = torch.where(found, inner.abs(), 0)
     values, pixels = max_pool2d(strength, 2, ceil_mode=True, return_indices=True)
     return values.flatten(1), pixels.flatten(1)
@@ -280,12 +307,7 @@ def _detect(images: Tensor, choice: Choice, masks: Tensor | None) -> PaddedKeypo
     sizes = [size for size in _sizes(shape) if min(size) > 2 * BORDER]
     table = _table(shape, choice.sigma, images.device)
     octaves = _octaves(images, choice.sigma, sizes)
-    starts = _starts([DIFFERENCES * height * width for height, width in sizes])
-    found = []
-    for (height, width), start, end in zip(sizes, starts, starts[1:], strict=False):
-        differ = octaves.dogs[:, start:end].view(len(images), DIFFERENCES, height, width)
-        found.append(_extrema(differ, first_threshold(choice.contrast)))
-    values, pixels = (torch.cat(each, 1) for each in zip(*found, strict=True))
+    values, pixels = _extrema(octaves.dogs, sizes, first_threshold(choice.contrast))
     strength, which = values.topk(min(choice.extrema, values.shape[1]), dim=1)
     octave = torch.bucketize(which, table.cells, right=True)
     width = table.widths[octave]
@@ -380,6 +402,35 @@ def _refined(
 
 def _angles(layers: Tensor, table: Table, blobs: Blobs, scale: Tensor) -> Tensor:
     """The strongest direction (B, N) around blobs, in degrees, clockwise (section 5)."""
+    counts = (_counts_by_kernel if launches(layers) else _counts)(layers, table, blobs, scale)
+    smooth = 6 * counts
+    for shift, share in ((1, 4), (2, 1)):
+        smooth = smooth + share * (counts.roll(shift, 2) + counts.roll(-shift, 2))
+    highest, peak = smooth.max(2)
+    before, after = ((peak + by) % BINS for by in (-1, 1))
+    left, right = (smooth.gather(2, side[..., None])[..., 0] for side in (before, after))
+    exactly = peak + 0.5 * (left - right) / (left - 2 * highest + right)
+    return (-exactly.double() * (360 / BINS)).nan_to_num() % 360
+
+
+def _counts_by_kernel(layers: Tensor, table: Table, blobs: Blobs, scale: Tensor) -> Tensor:
+    """Gradients around blobs by their direction (B, N, 36)."""
+    from mkdesc.images.detectors.dog_triton import count_directions
+
+    batch, n = scale.shape
+    counts = layers.new_empty((batch, n, BINS))
+    side = math.isqrt(len(table.rows))
+    places = (blobs.octave, blobs.layer.clamp(1, LAYERS), blobs.row, blobs.column)
+    count_directions[(n, batch)](
+        layers, table.starts, table.heights, table.widths, *places, scale.float().contiguous(),
+        counts, n, layers.shape[1], LAYERS=LAYERS, BINS=BINS, SIDE=side,
+        BLOCK=1 << (side * side - 1).bit_length(),
+    )  # fmt: skip
+    return counts
+
+
+def _counts(layers: Tensor, table: Table, blobs: Blobs, scale: Tensor) -> Tensor:
+    """The same by plain operations."""
     octave = blobs.octave
     height, width = table.heights[octave][..., None], table.widths[octave][..., None]
     plane, start = height * width, LAYERS * table.starts[octave][..., None]
@@ -399,12 +450,4 @@ def _angles(layers: Tensor, table: Table, blobs: Blobs, scale: Tensor) -> Tensor
     weight = torch.exp(-far.float()) * torch.hypot(dx, dy) * near
     bins = (torch.rad2deg(torch.atan2(dy, dx)) % 360 * (BINS / 360)).round().long() % BINS
     counts = torch.zeros((*scale.shape, BINS), device=scale.device)
-    counts.scatter_add_(2, bins, weight)
-    smooth = 6 * counts
-    for shift, share in ((1, 4), (2, 1)):
-        smooth = smooth + share * (counts.roll(shift, 2) + counts.roll(-shift, 2))
-    highest, peak = smooth.max(2)
-    before, after = ((peak + by) % BINS for by in (-1, 1))
-    left, right = (smooth.gather(2, side[..., None])[..., 0] for side in (before, after))
-    exactly = peak + 0.5 * (left - right) / (left - 2 * highest + right)
-    return (-exactly.double() * (360 / BINS)).nan_to_num() % 360
+    return counts.scatter_add_(2, bins, weight)

@@ -36,7 +36,7 @@ from mkdesc.images.detectors.padded_torch import (
 )
 
 #: Pixels per program of a kernel.
-PIXELS, CONVOLVED, CELLS = 512, 1024, 128
+PIXELS, CONVOLVED, CELLS = 512, 512, 128
 #: Pixels of images that are looked at together: bounds the memory, some 100 bytes for each.
 MOST_AT_ONCE = 1 << 24
 #: One maximum at most is in a square of so many pixels.

@@ -97,11 +97,11 @@ def mean_gradients(images: Tensor) -> tuple[Tensor, Tensor]:
     across = (wide[:, :, 1:-1, 2:] - wide[:, :, 1:-1, :-2]) / 2
     down = (wide[:, :, 2:, 1:-1] - wide[:, :, :-2, 1:-1]) / 2
     taps = gaussian(ANGLE_SIGMA, ANGLE_RADIUS, images.device)
-    both = torch.cat([across, down])
-    r = ANGLE_RADIUS
-    both = conv2d(pad(both, (r, r, 0, 0), mode="replicate"), taps.view(1, 1, 1, -1))
-    both = conv2d(pad(both, (0, 0, r, r), mode="replicate"), taps.view(1, 1, -1, 1))
-    return both[: len(images), 0], both[len(images) :, 0]
+    both, r = torch.cat([across, down], 1), ANGLE_RADIUS
+    rows, columns = taps.expand(2, 1, 1, -1), taps[:, None].expand(2, 1, -1, -1)
+    both = conv2d(pad(both, (r, r, 0, 0), mode="replicate"), rows, groups=2)
+    both = conv2d(pad(both, (0, 0, r, r), mode="replicate"), columns, groups=2)
+    return both[:, 0], both[:, 1]
 
 
 def strict_maxima(scores: Tensor) -> Tensor:
