@@ -79,6 +79,48 @@ def photographs(folder: Path | None) -> torch.Tensor:
     return torch.from_numpy(np.stack(ready)[:, None].copy()).cuda()
 
 
+def agreement(images: torch.Tensor) -> Iterator[str]:
+    """Features of two photographs against those of the compiled code on the CPU."""
+    import mkdesc
+
+    for detector in ("learned", "dog"):
+        for model in ("photo", "photo-net"):
+            found = Features(detector, KEYPOINTS, model).cuda()(images[:2])
+            for k in range(2):
+                keypoints, wanted = mkdesc.Features(detector, KEYPOINTS, model).extract(
+                    images[k, 0].cpu().numpy()
+                )
+                points, _, descriptors = (each.cpu().numpy() for each in found.of(k))
+                away = np.linalg.norm(points[:, None, :2] - keypoints.points[None, :, :2], axis=2)
+                which, near = away.argmin(1), away.min(1) < 0.1
+                turned = np.abs((points[:, 3] - keypoints.points[which, 3] + 180) % 360 - 180)
+                cosine = (descriptors * wanted[which]).sum(1)[near]
+                yield (
+                    f"{detector}, {model}: {len(points)} and {len(keypoints)} keypoints, "
+                    f"{near.mean():.2%} within 0.1 px, {(near & (turned < 1)).mean():.2%} and "
+                    f"1 degree, cosines {np.median(cosine):.5f} (1%: "
+                    f"{np.quantile(cosine, 0.01):.5f})"
+                )
+
+
+def profile(images: torch.Tensor) -> None:
+    """Where the time goes, by kernel."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as record
+
+    for detector in ("learned", "dog"):
+        features = Features(detector, KEYPOINTS, "photo").cuda()
+        features(images)
+        with record(activities=[ProfilerActivity.CUDA]) as found:
+            features(images)
+        rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)
+        total = sum(row.device_time_total for row in rows)
+        print(f"\n{detector}: {total / len(images):.0f} us per photograph")
+        for row in rows[:10]:
+            each = row.device_time_total / len(images)
+            print(f"  {row.device_time_total / total:6.1%}  {each:7.1f} us  {row.key[:80]}")
+
+
 def extraction(images: torch.Tensor) -> Iterator[tuple[str, Rate]]:
     """Photographs per second, from pixels in the memory of the GPU to descriptors there."""
     for detector in ("learned", "dog"):

@@ -83,7 +83,8 @@ table = dog._table((17, 19), 1.6, torch.device("cpu"))
 zero = torch.zeros(2, 2)
 blobs = dog.Blobs(
     torch.tensor([[0, 1], [0, 0]]), torch.tensor([[1, 3], [2, 3]]),
-    torch.tensor([[5, 9], [28, 12]]), torch.tensor([[6, 9], [31, 5]]), zero, zero, zero, zero, zero,
+    torch.tensor([[5, 9], [28, 12]]), torch.tensor([[6, 9], [31, 5]]),
+    zero, zero, zero, zero, zero,
 )
 scale = torch.tensor([[2.1, 2.9], [2.5, 3.3]]).double()
 compare("directions", dog, lambda: [
