@@ -1,8 +1,8 @@
 """Patches, photographs and matches per second on a GPU beside the peers', all in one run.
 
 The tables of docs/torch.md. Patches are uint8 and in the memory of the GPU before, descriptors
-stay there; so are photographs, 16 of a megapixel at a time, 2,000 keypoints each. Each number is the
-median of many calls, after some that warm up. Fused kernels are held against plain operations
+stay there; so are photographs, 16 of a megapixel at a time, 2,000 keypoints each. Each number is
+the median of many calls, after some that warm up. Fused kernels are held against plain operations
 first, and features of photographs against those of the CPU. Peers that are not installed are left
 out, and that is said.
 

@@ -74,6 +74,9 @@ def test_several_squares_and_bytes():
         found = Module(max_keypoints=40, output=output).extract([torch.from_numpy(image)])[0][2]
         assert found.numpy().dtype == wanted.dtype
         assert np.mean(np.abs(found.numpy().astype(int) - wanted) <= 1) > 0.98
+    wanted = Features(40, output="bits").extract(image)[1]
+    found = Module(max_keypoints=40, output="bits").extract([torch.from_numpy(image)])[0][2]
+    assert np.mean(np.unpackbits(found.numpy()) == np.unpackbits(wanted)) > 0.99
 
 
 def test_images_of_several_sizes(monkeypatch):

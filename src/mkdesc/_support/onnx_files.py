@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from mkdesc._support.files import atomic_path
@@ -16,6 +17,8 @@ from mkdesc._support.targets import check_target
 
 #: Version of ONNX's operators: what onnxruntime 1.16 and later run.
 OPSET = 18
+#: What values inputs may have, by type.
+RANGES = {"uint8": "from 0 to 255", "float32": "from 0 to 1"}
 
 
 def check_onnx_dtype(dtype: str) -> Any:
@@ -35,6 +38,7 @@ def write_onnx(
     *,
     names: tuple[str, list[str]],
     dynamic: dict[int, str],
+    note: str,
     own: bytes,
     overwrite: bool,
 ) -> None:
@@ -52,6 +56,8 @@ def write_onnx(
         Of the input, as the module has it, and of the outputs.
     dynamic
         Axes of the input that may be of any size, and their names.
+    note
+        What the input is; the file says so in its metadata, by the name ``mkdesc.<input>``.
     own, overwrite
         As for ``check_target`` of ``mkdesc._support.targets``.
     """
@@ -76,6 +82,17 @@ def write_onnx(
             external_data=False,
             verbose=False,
         )
+        _note_input(Path(partial), f"mkdesc.{names[0]}", note)
+
+
+def _note_input(path: Path, name: str, text: str) -> None:
+    """Write what a file takes into its metadata, and beside the input itself."""
+    import onnx
+
+    model = onnx.load(path)
+    onnx.helper.set_model_props(model, {name: text})
+    model.graph.input[0].doc_string = text
+    onnx.save(model, path)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def command(
             metavar="INPUT",
             help="Patches: .npy, .npz or .zarr (N, W, W), or (N, K, W, W) for a model of K "
             "squares; .parquet (column 'patch'), a folder of Phototourism sheets (*.bmp), or an "
-            "HPatches strip (.png).",
+            "HPatches strip (.png). Floats must be from 0 to 1.",
         ),
     ],
     output: Annotated[
@@ -63,7 +63,7 @@ def command(
     """
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
-    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as tell:
+    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as progress:
         count, width = describe_file(
             source,
             output,
@@ -72,7 +72,7 @@ def command(
             resize=resize,
             device=where,
             workers=workers,
-            progress=tell,
+            progress=progress,
             overwrite=overwrite,
         )
     console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -18,10 +19,11 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, progress_bar, resumable
-from mkdesc.features.choices import DEFAULT_MODEL
+from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -29,7 +31,7 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder to write or update.")
     ],
-    keypoints: Keypoints = 1000,
+    keypoints: Keypoints = KEYPOINTS,
     detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
@@ -47,12 +49,13 @@ def command(
     from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
+    began = time.monotonic()
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
         found = build_index(
             images,
             output,
             settings,
-            tell,
+            progress,
             max_pixels,
             workers,
             None if device == "cpu" else device,
@@ -61,7 +64,9 @@ def command(
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
-    count = len(found.added) + len(found.changed) + len(found.kept)
-    console.print(f"{output}: {count} images ({news or 'nothing new'})", soft_wrap=True)
+    described = len(found.added) + len(found.changed)
+    took = pace(described, time.monotonic() - began)
+    count = described + len(found.kept)
+    console.print(f"{output}: {count} images ({news or 'nothing new'}){took}", soft_wrap=True)
     if found.bad:
         raise typer.Exit(1)

@@ -112,17 +112,17 @@ def command(
         with (
             resumable(),
             workers_at(cluster) as workers,
-            progress_bar("images") as tell,
+            progress_bar("images") as progress,
             tempfile.TemporaryDirectory() as folder,
         ):
             index_folder = Path(folder) / "index" if index is None else index
             where = None if device == "cpu" else device
-            bad = build_index(images, index_folder, None, tell, max_pixels, workers, where).bad
+            bad = build_index(images, index_folder, None, progress, max_pixels, workers, where).bad
             opened = Index(index_folder)
             found = (
-                verified_pairs(opened, k, tell, device=where)
+                verified_pairs(opened, k, progress, device=where)
                 if verify
-                else similar_pairs(opened.signatures, k, tell)
+                else similar_pairs(opened.signatures, k, progress)
             )
     pairs = list(found)
     write_pairs(output, pairs, overwrite=overwrite)

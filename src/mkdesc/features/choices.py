@@ -8,10 +8,6 @@ from mkdesc._support.check import checked_sides
 from mkdesc.descriptor import MKD
 from mkdesc.images.detectors.registry import Detector
 
-#: The model that describes photographs: the extended descriptor, learned from squares as large
-#: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).
-DEFAULT_MODEL = "photo"
-
 #: Side of a patch in units of sigma, where no model says its own. SIFT looks at 12.
 SIDE = 20.0
 

@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from mkdesc._support.check import check_choice, check_integer, checked_sides
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD, Side
-from mkdesc.features.choices import DEFAULT_MODEL, can_be_on_device, sides_for
+from mkdesc.features.choices import can_be_on_device, sides_for
 from mkdesc.heads.quantise import INT8_SCALE, OUTPUTS, UINT8_SCALE, UINT8_ZERO
 from mkdesc.images.cutting_points_torch import cut_points
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.padded_torch import PaddedKeypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.models import load_model
+from mkdesc.models import DEFAULT_MODEL, load_model
 
 #: Images of one size that are described together, where there are many.
 BATCH = 16
@@ -73,8 +73,8 @@ class Features(nn.Module):
     upright
         Whether to ignore the orientation of keypoints.
     output
-        ``"float32"``, ``"int8"`` or ``"uint8"``, as for :class:`mkdesc.MKD`. After ``.half()``
-        floats are float16.
+        ``"float32"``, ``"int8"``, ``"uint8"`` or ``"bits"``, as for :class:`mkdesc.MKD`. After
+        ``.half()`` floats are float16.
 
     Examples
     --------
@@ -112,6 +112,11 @@ class Features(nn.Module):
         self.descriptor = Descriptor(
             parametrization, int(mkd.patch_size), mkd.effective_head(), squares=mkd.squares
         )
+        if output == "bits" and self.descriptor.out_dims % 8:
+            raise ValueError(
+                "output: expected a multiple of 8 numbers for bits, got "
+                f"{self.descriptor.out_dims}"
+            )
 
     def extra_repr(self) -> str:
         """What detects, and how many."""
@@ -159,6 +164,9 @@ class Features(nn.Module):
         found = self.descriptor(patches.flatten(0, 1)).view(batch, n, -1)
         if self.output == "int8":
             return (found.float() * INT8_SCALE).round().clamp(-127, 127).to(torch.int8)
+        if self.output == "bits":
+            powers = 2 ** torch.arange(7, -1, -1, device=found.device)
+            return ((found > 0).unflatten(-1, (-1, 8)) * powers).sum(-1).byte()
         if self.output == "uint8":
             return (found.float() * UINT8_SCALE + UINT8_ZERO).round().clamp(0, 255).byte()
         return found

@@ -1,6 +1,7 @@
 """Learning a head: where matching pairs come from, and what is made of them.
 
-May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets.
+May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
+features.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
+    from mkdesc.learn.ratio import CalibratedRatio, calibrated_ratio
     from mkdesc.learn.report import Learned, Report
     from mkdesc.learn.shards import Shard, TrainingBlock
     from mkdesc.learn.sources import (
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.learn.trained_head import TrainedHead
 
 __all__ = [
+    "CalibratedRatio",
     "KeypointReport",
     "Learned",
     "LearnedKeypoints",
@@ -33,6 +36,7 @@ __all__ = [
     "Shard",
     "TrainedHead",
     "TrainingBlock",
+    "calibrated_ratio",
     "learn_colmap",
     "learn_hpatches",
     "learn_keypoints",
@@ -43,17 +47,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "keypoints": "KeypointReport LearnedKeypoints learn_keypoints",
-            "learner": "learn_model",
-            "photos": "Recipe",
-            "report": "Learned Report",
-            "shards": "Shard TrainingBlock",
-            "sources": (
-                "learn_colmap learn_hpatches learn_patches learn_photos learn_phototourism"
-            ),
-            "trained_head": "TrainedHead",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -7,7 +7,7 @@ import os
 import torch
 from torch import Tensor, nn
 
-from mkdesc._support.onnx_files import check_onnx_dtype, write_onnx
+from mkdesc._support.onnx_files import RANGES, check_onnx_dtype, write_onnx
 from mkdesc.compute.torch.module import Descriptor
 
 #: What these files have in them: who wrote them, and the name of the output.
@@ -30,9 +30,10 @@ def export_onnx(
     path
         Where to.
     dtype
-        Of the patches that the file takes: ``"float32"``, usually from 0 to 1, or ``"uint8"``.
-        Its one input has the name ``patches``, (N, 1, W, W), or (N, k, W, W) for a model that
-        looks at k squares; its output the name ``descriptors``.
+        Of the patches that the file takes: ``"float32"``, from 0 to 1, or ``"uint8"``. The file
+        says so in its metadata (``mkdesc.patches``), but does not check it. Its one input has
+        the name ``patches``, (N, 1, W, W), or (N, k, W, W) for a model that looks at k squares;
+        its output the name ``descriptors``.
     overwrite
         Whether to replace a file that is no such descriptor.
     """
@@ -46,6 +47,7 @@ def export_onnx(
         path,
         names=("patches", ["descriptors"]),
         dynamic={0: "batch"},
+        note=f"{dtype} (N, {descriptor.squares}, {size}, {size}), {RANGES[dtype]}",
         own=OWN_ONNX,
         overwrite=overwrite,
     )

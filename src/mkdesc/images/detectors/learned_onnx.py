@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mkdesc._support.onnx_files import check_onnx_dtype, write_onnx
+from mkdesc._support.onnx_files import RANGES, check_onnx_dtype, write_onnx
 from mkdesc.images.detectors.learned_reference import LEAST_BEND
 from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, strict_maxima, vertex
 from mkdesc.images.detectors.learned_weights import Weights, load_weights
@@ -78,6 +78,7 @@ def export_keypoints_onnx(
         path,
         names=("images", ["scores", "places", "angles"]),
         dynamic={0: "batch", 2: "height", 3: "width"},
+        note=f"{dtype} (N, 1, H, W), {RANGES[dtype]}",
         own=OWN_KEYPOINTS_ONNX,
         overwrite=overwrite,
     )
