@@ -92,6 +92,9 @@ def match_padded(
         )  # fmt: skip
         return PaddedMatches(found.indices[0], found.distances[0])
     _check(a, b)
+    if not a.shape[1] or not b.shape[1]:
+        none = torch.full(a.shape[:2], -1, device=a.device)
+        return PaddedMatches(none, torch.full(a.shape[:2], torch.inf, device=a.device))
     unit = 1.0 if a.is_floating_point() else 256.0  # a power of two: bytes stay exact
     half = half or not a.is_floating_point()
     here, there = (_comparable(x, unit, half) for x in (a, b))
@@ -102,8 +105,7 @@ def match_padded(
         good &= number < counts_a[:, None]
     if mutual:
         back = nearest(there, here, counts_a, second=False).indices
-        if back.shape[1]:
-            good &= back.gather(1, forward.indices) == number
+        good &= back.gather(1, forward.indices) == number
     indices = torch.where(good, forward.indices, 0)
     nearest_of = there.gather(1, indices[..., None].expand(-1, -1, b.shape[2]))
     distances = (here.float() - nearest_of.float()).square().sum(2).sqrt()
