@@ -154,5 +154,7 @@ def describe_files(
                 finish()
             yield from saved(0)
         finally:  # whoever stops early need not wait for the rest
-            for *_, future in (*reading, *saving):
-                future.cancel()
+            for one in reading:
+                one[2].cancel()
+            for other in saving:
+                other[1].cancel()
