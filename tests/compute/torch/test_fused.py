@@ -94,7 +94,7 @@ def test_kernels_agree_with_plain_operations():
             ("rho(8,2)*relative_theta(8,2)", 40, "uint8"),
         ]
     )
-    assert len(found) == 10
+    assert len(found) == 11
     for case, (difference, cosine) in found.items():
         assert difference < 2e-3, case
         assert cosine > 0.9999, case
