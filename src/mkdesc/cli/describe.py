@@ -20,7 +20,7 @@ def command(
             metavar="INPUT",
             help="Patches: .npy, .npz or .zarr (N, W, W), or (N, K, W, W) for a model of K "
             "squares; .parquet (column 'patch'), a folder of Phototourism sheets (*.bmp), or an "
-            "HPatches strip (.png).",
+            "HPatches strip (.png). Floats must be from 0 to 1.",
         ),
     ],
     output: Annotated[

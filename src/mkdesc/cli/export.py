@@ -78,7 +78,7 @@ def _onnx(
         Path, typer.Option("--output", "-o", metavar="MODEL.onnx", help="Where to write.")
     ],
     dtype: Annotated[
-        str, typer.Option(help="Type of the input patches: float32 or uint8.")
+        str, typer.Option(help="Type of the input patches: float32 (from 0 to 1) or uint8.")
     ] = "float32",
     overwrite: Overwrite = False,
 ) -> None:

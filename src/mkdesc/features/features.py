@@ -74,6 +74,8 @@ class Features:
     device
         Where PyTorch describes patches, and detects if the detector can, such as ``"cuda"``;
         None: as ``model`` has it.
+    nfeatures
+        Only there because OpenCV has it: it is refused, with the name that it has here.
 
     Examples
     --------
@@ -96,7 +98,14 @@ class Features:
         output: str | None = None,
         n_threads: int | None = None,
         device: str | None = None,
+        *,
+        nfeatures: None = None,
     ) -> None:
+        if nfeatures is not None:
+            raise ValueError(
+                f"nfeatures: OpenCV's name; here it is max_keypoints={nfeatures} (or the first "
+                "argument)"
+            )
         if isinstance(detector, (int, np.integer)) and not isinstance(detector, bool):
             if max_keypoints is not None:
                 raise ValueError(

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.arrays import unmasked
 from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.dataframes import make_dataframe
 from mkdesc.descriptor import MKD
 from mkdesc.images.reading import opencv
 from mkdesc.matching.bits import Nearest, check_bits, nearest_bits
@@ -28,6 +30,7 @@ from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 if TYPE_CHECKING:
     import cv2
+    import pandas as pd
 
 
 #: Descriptors per block, of the first and of the second set: 32 MB of scores.
@@ -36,8 +39,9 @@ ROWS, COLUMNS = 1024, 8192
 MOST_CONTRAST, FEW = 8, 10
 
 
-class Matches(NamedTuple):
-    """Pairs of descriptors, and how far apart they are.
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Pairs of descriptors, and how far apart they are: ``for i, j, distance in matches``.
 
     Attributes
     ----------
@@ -45,16 +49,36 @@ class Matches(NamedTuple):
         (M, 2) int64: index into the first set, index into the second.
     distances
         (M,) float32, Euclidean.
+
+    Examples
+    --------
+    >>> matches = match_descriptors(np.eye(3), np.eye(3)[[1, 0]])
+    >>> matches, len(matches), list(matches)
+    (<Matches: 2 pairs>, 2, [(0, 1, 0.0), (1, 0, 0.0)])
     """
 
     pairs: NDArray[np.int64]
     distances: NDArray[np.float32]
 
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[tuple[int, int, float]]:
+        for (i, j), distance in zip(self.pairs.tolist(), self.distances.tolist(), strict=True):
+            yield i, j, distance
+
+    def __repr__(self) -> str:
+        return f"<Matches: {len(self):,} pairs>"
+
     def to_opencv(self) -> list[cv2.DMatch]:
         """``cv2.DMatch`` objects, for ``cv2.drawMatches`` and the like."""
         make = opencv().DMatch
-        rows = zip(self.pairs.tolist(), self.distances.tolist(), strict=True)
-        return [make(i, j, distance) for (i, j), distance in rows]
+        return [make(*match) for match in self]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A data frame of pandas with the columns ``a``, ``b`` (indices) and ``distance``."""
+        a, b = self.pairs.T
+        return make_dataframe({"a": a, "b": b, "distance": self.distances})
 
 
 def match_descriptors(

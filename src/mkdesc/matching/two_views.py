@@ -399,17 +399,15 @@ def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
     matrix, kind = _of_pixels(found, options)
     known = result.matches.take(found.inliers)
     flat = kind == "homography"
-    more = FrameMatches.of(
+    again = rematch(
         *result.features,
-        *rematch(
-            *result.features,
-            known.pairs,
-            matrix,
-            kind,
-            within=2 * threshold,
-            ratio=None if flat else GUIDED_RATIO,
-        ),
+        known.pairs,
+        matrix,
+        kind,
+        within=2 * threshold,
+        ratio=None if flat else GUIDED_RATIO,
     )
+    more = FrameMatches.of(*result.features, again.pairs, again.distances)
     if flat:
         more = more.take(frames_agree(matrix, more.a, more.b))
     both = known.followed_by(more)
