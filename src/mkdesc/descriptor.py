@@ -80,7 +80,9 @@ class MKD(Estimator):
     output
         ``"float32"``, or a quarter of the memory: ``"int8"``, the numbers times 254, rounded, and
         limited to -127 .. 127, whose order by dot product or distance stays nearly the same; or
-        ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
+        ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone. Or
+        ``"bits"``, a 32nd: the signs, packed (N, D / 8) as by :func:`numpy.packbits`, for the
+        Hamming distance.
     head
         Instead of a whitening, a :class:`~mkdesc.heads.Head` of any stages.
     side

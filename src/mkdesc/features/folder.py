@@ -83,6 +83,10 @@ class Settings:
     sensitive: bool = False
     as_stored: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.side, list):  # as JSON has it
+            object.__setattr__(self, "side", tuple(self.side))
+
     def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
         return Features(
@@ -95,6 +99,13 @@ class Settings:
             n_threads,
             device,
         )
+
+    def check_numbers(self, whose: str) -> None:
+        """Refuse bits where something compares numbers."""
+        if self.output == "bits":
+            raise ValueError(
+                f"output: {whose} compares numbers; expected float32, int8 or uint8, got bits"
+            )
 
     def _detector(self, n_threads: int | None = None, device: str | None = None) -> Detector:
         return make_detector(

@@ -125,6 +125,11 @@ def match_images(
     sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
     options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
+    if describe.output == "bits" and (wide or guided):
+        raise ValueError(
+            "features: bits are compared between two photographs alone; wide and guided need "
+            "output float32, int8 or uint8"
+        )
     clock.lap("read")
     progress("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))
@@ -243,7 +248,8 @@ def _is_length(value: object) -> bool:
 
 def _features(gray: NDArray[np.uint8], features: Features) -> LocalFeatures:
     keypoints, descriptors = features.extract(gray)
-    return plain_features(frames_from_points(keypoints.points, features.sides[0]), descriptors)
+    frames = frames_from_points(keypoints.points, features.sides[0])
+    return plain_features(frames, descriptors, features.output == "bits")
 
 
 def _for_blobs(features: Features) -> Features:

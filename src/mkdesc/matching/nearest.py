@@ -21,6 +21,7 @@ from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.descriptor import MKD
 from mkdesc.images.reading import opencv
+from mkdesc.matching.bits import Nearest, check_bits, nearest_bits
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
 from mkdesc.models import DEFAULT_MODEL, model_ratio
@@ -64,8 +65,9 @@ def match_descriptors(
     ratio: float | Literal["auto"] | None = None,
     max_distance: float | None = None,
     model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
+    bits: bool = False,
 ) -> Matches:
-    """Nearest neighbours by Euclidean distance; exact, in bounded memory.
+    """Nearest neighbours by Euclidean distance, or by bits that differ; exact, in bounded memory.
 
     Parameters
     ----------
@@ -85,6 +87,10 @@ def match_descriptors(
     model
         What described both, for ``ratio="auto"``: a name, a model file or a descriptor. Arrays do
         not know it; default: the model of :class:`mkdesc.Features`.
+    bits
+        Whether ``a`` and ``b`` are packed bits, uint8 (N, B) and (M, B), such as
+        ``output="bits"`` gives, and distances how many bits differ. Nothing in such arrays tells
+        them from vectors of bytes, so it must be said.
 
     Returns
     -------
@@ -98,11 +104,13 @@ def match_descriptors(
     matrix product per block; rows and columns of a block are searched in one pass. Bytes are
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """
-    here, there = check_pair(a, b)
+    here, there = check_pair(a, b, bits)
     ratio = model_ratio(model) if isinstance(ratio, str) and ratio == "auto" else ratio
     check_limits(ratio, max_distance)
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
+    if bits:
+        return _match_bits(nearest_bits(here, there), mutual, ratio, max_distance)
     first, second, unit = of_unit_size(here, there)
     nearest, runner_up, backward = _search(first, second)
     rows = np.arange(len(first))
@@ -119,10 +127,28 @@ def match_descriptors(
     return Matches(pairs[good], distances[good])
 
 
-def check_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def _match_bits(
+    found: Nearest, mutual: bool, ratio: float | None, max_distance: float | None
+) -> Matches:
+    """What passes the tests."""
+    rows = np.arange(len(found.nearest))
+    good = found.back[found.nearest] == rows if mutual else np.ones(len(rows), np.bool_)
+    if ratio is not None:
+        good &= found.distance < ratio * found.second
+    if max_distance is not None:
+        good &= found.distance <= max_distance
+    pairs = np.column_stack([rows, found.nearest])[good]
+    return Matches(pairs, found.distance[good].astype(np.float32))
+
+
+def check_pair(
+    a: ArrayLike, b: ArrayLike, bits: bool = False
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Two sets of descriptors as arrays (N, D) and (M, D) that can be compared."""
     here, there = unmasked(a, "a"), unmasked(b, "b")
     for name, array in (("a", here), ("b", there)):
+        if bits:
+            check_bits(array, name)
         as_descriptors(array, name=name)
         if not array.shape[1]:
             raise ValueError(f"{name}: expected at least one dimension, got {array.shape}")

@@ -146,7 +146,7 @@ def match_and_verify(
     a: LocalFeatures, b: LocalFeatures, ratio: float | None, options: TwoViewOptions
 ) -> TwoViewResult:
     """Mutual nearest neighbours, the geometry they agree on, and whether it is believed."""
-    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio)
+    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio, bits=a.bits)
     matches = FrameMatches.of(a, b, found.pairs, found.distances)
     return judged((a, b), matches, verify(matches, options.geometry, options), options)
 
