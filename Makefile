@@ -23,7 +23,7 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
 
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint loops
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
@@ -41,6 +41,12 @@ ruff-check:
 	$(BIN)/ruff check
 ruff-format:
 	$(BIN)/ruff format --check
+
+# The compiled loops that most tests use: in a fresh clone both workers would compile them, at the same time.
+.PHONY: loops
+loops:
+	@$(BIN)/python -c "from mkdesc.cli.first_run import *; from mkdesc import Features; usual = Features().get_params(); \
+		compile_describing(usual['model']); compile_others(usual['detector'])"
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -178,3 +179,12 @@ def test_changes_of_what_loops_call_are_seen(tmp_path):
     assert how == "compiled"
     np.testing.assert_allclose(after, [[0.3, 0.4]], atol=1e-6)  # divided by ten
     assert apply_head(tmp_path)[1] == "kept"
+
+
+def test_intrinsics_of_other_modules_count():
+    """What is built of instructions is no loop, but machine code depends on it as well."""
+    from mkdesc._support import compiling, vectors
+    from mkdesc.compute.cpu import gradients_numba
+
+    source = hashlib.sha256(Path(vectors.__file__).read_bytes()).hexdigest()
+    assert source in list(compiling._modules(gradients_numba, set()))

@@ -263,6 +263,16 @@ def test_neighbourhoods_of_a_deep_scene_tell_whether_it_is_mirrored(rng, mirror)
     assert ("mirrors the other" in verdict.reason) == mirror
 
 
+def test_a_few_wrong_matches_do_not_make_a_mirror_image(rng):
+    """A corner of a deep scene is turned over by chance: the rest of it moves together."""
+    here = np.vstack([spots(rng, 60, low=(200, 20)), spots(rng, 18, high=(160, 200))])
+    there = np.where(here[:, 0] > 400, here[:, 0] - 90, here[:, 0] - 40)
+    there[60:] = 300 - here[60:, 0]
+    matches, found = in_rows(here, there)
+    assert two_views.share_turned_over(*matches.positions) >= two_views.TURNED_OVER
+    assert judge(matches, found, OPTIONS).name == "verified"
+
+
 def test_a_deep_scene_is_not_taken_for_a_mirror_image(rng):
     views = deep_views(rng)
     assert verify_matches(*views, "auto").geometry == "fundamental"

@@ -109,7 +109,8 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """What is in a folder: names, and digests of files."""
+    """What is in a folder: names, and digests of files; of runs that measure times names alone."""
+    runs = {path.parent for path in walk(folder) if path.name == "config.json" and _is_timed(path)}
     found = {}
     for path in walk(folder):
         name = str(path.relative_to(folder))
@@ -118,8 +119,15 @@ def contents(folder: Path) -> dict[str, str]:
         elif path.is_dir():
             found[name] = "folder"
         elif path.name not in UNLIKE:
-            found[name] = hashlib.sha256(_data(path)).hexdigest()
+            timed = not runs.isdisjoint(path.parents)
+            found[name] = "there" if timed else hashlib.sha256(_data(path)).hexdigest()
     return found
+
+
+def _is_timed(config: Path) -> bool:
+    """Whether a run of evaluate writes down how long it took."""
+    text = config.read_text(encoding="utf-8", errors="replace")
+    return '"benchmark": "homography"' in text or '"benchmark": "pose"' in text
 
 
 def _data(path: Path) -> bytes:

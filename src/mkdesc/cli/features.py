@@ -13,6 +13,7 @@ from mkdesc.cli.options import (
     Cluster,
     Detector,
     Device,
+    Dtype,
     Keypoints,
     MaxPixels,
     Model,
@@ -46,9 +47,7 @@ def command(
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
-    dtype: Annotated[
-        str, typer.Option(help="Type of the descriptors: float32, int8 or uint8.")
-    ] = "float32",
+    dtype: Dtype = "float32",
     max_pixels: MaxPixels = MAX_PIXELS,
     device: Device = "cpu",
     cluster: Cluster = None,

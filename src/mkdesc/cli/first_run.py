@@ -58,7 +58,9 @@ def load_matching(features: Features) -> None:
     from mkdesc.matching.nearest import match_descriptors
 
     features.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
-    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
+    bits = features.output == "bits"
+    few = np.eye(2, dtype=np.uint8 if bits else np.float32)
+    match_descriptors(few, few, bits=bits)
 
 
 def compile_describing(model: str) -> None:

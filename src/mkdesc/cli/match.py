@@ -10,6 +10,7 @@ import typer
 
 from mkdesc.cli.options import (
     Detector,
+    Dtype,
     Keypoints,
     MaxPixels,
     Model,
@@ -60,6 +61,7 @@ def command(
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
+    dtype: Dtype = "float32",
     ratio: Ratio = "0.95",
     geometry: Annotated[
         str,
@@ -105,7 +107,7 @@ def command(
     test = chosen_ratio(ratio, model)
     check_options(test, geometry, threshold, limit)
     check_files(a, b)
-    asked = Features(detector, keypoints, model, side, upright)
+    asked = Features(detector, keypoints, model, side, upright, dtype)
     features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(

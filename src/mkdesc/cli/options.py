@@ -52,12 +52,26 @@ Overwrite = Annotated[
         help="Replace an existing file that mkdesc did not write; never an input.",
     ),
 ]
+Dtype = Annotated[str, typer.Option(help="Type of the descriptors: float32, int8, uint8 or bits.")]
+
+
+def _parse_sides(text: str) -> float | tuple[float, ...]:
+    """One number, or several with commas between.
+
+    >>> _parse_sides("20"), _parse_sides("14,40")
+    (20.0, (14.0, 40.0))
+    """
+    one, *others = map(float, str(text).split(","))
+    return (one, *others) if others else one
+
+
 Side = Annotated[
     float | None,
     typer.Option(
+        parser=_parse_sides,
         metavar="SIGMAS",
-        help="Side of the patches, in sigmas of the keypoints; default: set by --model and "
-        "--detector.",
+        help="Side of the patches, in sigmas of the keypoints, or several with commas between "
+        "for a model of as many squares; default: set by --model and --detector.",
     ),
 ]
 Upright = Annotated[

@@ -11,13 +11,8 @@ from mkdesc._support.work import Workers, in_order
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
-from mkdesc.evaluation.contenders import (
-    CsvDescriptor,
-    Descriptor,
-    PatchDescriptor,
-    base_of,
-    get_descriptor,
-)
+from mkdesc.evaluation.contenders.base import CsvDescriptor, Descriptor, PatchDescriptor, base_of
+from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.evaluation.training import sequence_rows, subset_rows
 
 

@@ -16,12 +16,8 @@ from numpy.typing import NDArray
 from mkdesc._support.installed import versions
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import available_threads
-from mkdesc.evaluation.contenders import (
-    Descriptor,
-    PatchDescriptor,
-    ProjectedDescriptor,
-    get_descriptors,
-)
+from mkdesc.evaluation.contenders.base import Descriptor, PatchDescriptor, ProjectedDescriptor
+from mkdesc.evaluation.contenders.registry import get_descriptors
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.kernels.patches import resize_patches
@@ -116,7 +112,7 @@ def run_speed(
     Parameters
     ----------
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`).
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`).
     size, count
         Side of the patches, and how many there are at most; slow descriptors get fewer.
     rounds, progress

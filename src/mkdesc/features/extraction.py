@@ -89,6 +89,7 @@ def extract_to(
     kind = _checked_format(target, format)
     images = find_images(sources)
     if kind != "npz":
+        how.check_numbers(kind)
         how = replace(how, as_stored=True)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:

@@ -59,7 +59,7 @@ def match_images(
     limit: float = LIMIT,
     focal_lengths: tuple[float | None, float | None] | None = None,
     max_pixels: int = MAX_PIXELS,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ImageMatches:
     """Match two photographs: keypoints, descriptors, nearest neighbours, one geometry.
 
@@ -113,8 +113,7 @@ def match_images(
         ratio = model_ratio(DEFAULT_MODEL if features is None else features.mkd)
     check_options(ratio, geometry, threshold, limit)
     check_files(a, b)
-    tell = progress or no_progress
-    tell("reading", 0, 0)
+    progress("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))
     cameras = _cameras((a, b), grays, focal_lengths)
@@ -126,8 +125,13 @@ def match_images(
     sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
     options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
+    if describe.output == "bits" and (wide or guided):
+        raise ValueError(
+            "features: bits are compared between two photographs alone; wide and guided need "
+            "output float32, int8 or uint8"
+        )
     clock.lap("read")
-    tell("describing", 0, 0)
+    progress("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))
     clock.lap("describe")
     result = match_and_verify(*found, ratio, options)
@@ -136,7 +140,9 @@ def match_images(
     if wide and result.verified.inliers.sum() < ENOUGH * most and not _mirrors(result):
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
-        result = better(result, match_wide(grays, one_thread, options, most, threads, tell, limit))
+        result = better(
+            result, match_wide(grays, one_thread, options, most, threads, progress, limit)
+        )
         clock.lap("wide")
     if (guided or wide) and result.verified.matrix is not None:
         result = guide(result, options)
@@ -242,7 +248,8 @@ def _is_length(value: object) -> bool:
 
 def _features(gray: NDArray[np.uint8], features: Features) -> LocalFeatures:
     keypoints, descriptors = features.extract(gray)
-    return plain_features(frames_from_points(keypoints.points, features.sides[0]), descriptors)
+    frames = frames_from_points(keypoints.points, features.sides[0])
+    return plain_features(frames, descriptors, features.output == "bits")
 
 
 def _for_blobs(features: Features) -> Features:

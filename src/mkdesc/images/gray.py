@@ -81,5 +81,8 @@ def as_gray_uint8(image: ArrayLike) -> NDArray[np.uint8]:
         return np.asarray((gray.astype(np.uint32) + 128) // 257, np.uint8)
     low, high = float(gray.min()), float(gray.max())
     if low < 0 or high > 1:
-        raise ValueError(f"image: expected floats within [0, 1], got {low:g} to {high:g}")
+        raise ValueError(
+            f"image: has values from {low:g} to {high:g}; floats must be from 0 to 1: "
+            "divide by 255, or pass uint8"
+        )
     return np.asarray(gray * 255 + 0.5, np.uint8)

@@ -235,7 +235,6 @@ def _card(report: KeypointReport, recipe: KeypointRecipe, **facts: Any) -> dict[
         "photos": report.photos,
         "held_out": report.held_out,
         "steps": report.steps,
-        "seconds": round(report.seconds, 1),
         "recipe": asdict(recipe),
         "before": asdict(report.before),
         "after": asdict(report.after),

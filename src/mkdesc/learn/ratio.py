@@ -56,7 +56,7 @@ def calibrated_ratio(
     photos: str | Path | Iterable[str | Path],
     *,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> CalibratedRatio | None:
     """The ratio at which matches of a model are best, by their F1 score.
 
@@ -77,7 +77,6 @@ def calibrated_ratio(
     CalibratedRatio or None
         None if fewer than 100 matches are right.
     """
-    tell = progress or no_progress
     features = Features(max_keypoints=KEYPOINTS, model=model)
     files = list_photos(photos)
     found = []
@@ -87,7 +86,7 @@ def calibrated_ratio(
         except (ValueError, OSError):
             continue
         found.append(_ratios(features, gray, np.random.default_rng((seed, done))))
-        tell("matching views", done, len(files))
+        progress("matching views", done, len(files))
     if not found:
         return None
     ratios, right = (np.concatenate(one) for one in zip(*found, strict=True))

@@ -63,7 +63,7 @@ def share_repeated(
         half = np.sqrt(np.abs(np.linalg.det(found[:, :, :2])))
         near = np.maximum(ASIDE * half, PLACE * np.hypot(*size))
         away = np.linalg.norm(one.frames[None, :, :, 2] - found[:, None, :, 2], axis=2)
-        alike = _identical(one.descriptors, matches.pairs[places, column])
+        alike = _identical(one.numbers(), matches.pairs[places, column])
         repeated |= (alike & (away > near[:, None])).any(axis=1)
     return float(repeated.mean()) if len(places) else 0.0
 

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from mkdesc.matching.affinities import affinities, frames_agree, frames_follow
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
-from mkdesc.matching.coherence import Coherence, Size, coherence, distinct_places, in_front
+from mkdesc.matching.coherence import (
+    MAJORITY,
+    Coherence,
+    Size,
+    coherence,
+    distinct_places,
+    in_front,
+)
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
@@ -139,7 +146,7 @@ def match_and_verify(
     a: LocalFeatures, b: LocalFeatures, ratio: float | None, options: TwoViewOptions
 ) -> TwoViewResult:
     """Mutual nearest neighbours, the geometry they agree on, and whether it is believed."""
-    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio)
+    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio, bits=a.bits)
     matches = FrameMatches.of(a, b, found.pairs, found.distances)
     return judged((a, b), matches, verify(matches, options.geometry, options), options)
 
@@ -205,7 +212,7 @@ def judge(
     certain = count >= max(CERTAIN, NEARLY_ALL * moving.places)
     if not certain and _false_alarms(matches, found, options) >= believed:
         return Verdict(UNVERIFIED, f"{agree}, no more than chance explains")
-    if found.geometry != "homography" and _is_mirrored(matches, found, options):
+    if found.geometry != "homography" and _is_mirrored(matches, found, options, certain):
         return Verdict(
             UNVERIFIED,
             f"{agree}, but one photograph mirrors the other, which this geometry excludes",
@@ -246,16 +253,21 @@ def _coherent_inliers(
     return coherence(agree, options.sizes)
 
 
-def _is_mirrored(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> bool:
+def _is_mirrored(
+    matches: FrameMatches, found: Verified, options: TwoViewOptions, certain: bool
+) -> bool:
     """Whether matches of an epipolar geometry are those of a mirror image.
 
-    Either a homography that mirrors explains them, or neighbourhoods are turned over.
+    Either a homography that mirrors explains them, or neighbourhoods are turned over. Where it is
+    certain that most places move together, the few that do not say nothing.
     """
-    here, there = matches.take(found.inliers).positions
-    places = distinct_places(here, there, options.sizes)
-    if share_turned_over(here[places], there[places]) >= TURNED_OVER:
+    agree = matches.take(found.inliers)
+    if certain:
+        agree = agree.take(coherence(agree, options.sizes).support >= MAJORITY)
+    places = distinct_places(*agree.positions, options.sizes)
+    if share_turned_over(*(xy[places] for xy in agree.positions)) >= TURNED_OVER:
         return True
-    return mirrored_homography(here, there, options.threshold) is not None
+    return mirrored_homography(*agree.positions, options.threshold) is not None
 
 
 def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> float:
@@ -387,17 +399,15 @@ def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
     matrix, kind = _of_pixels(found, options)
     known = result.matches.take(found.inliers)
     flat = kind == "homography"
-    more = FrameMatches.of(
+    again = rematch(
         *result.features,
-        *rematch(
-            *result.features,
-            known.pairs,
-            matrix,
-            kind,
-            within=2 * threshold,
-            ratio=None if flat else GUIDED_RATIO,
-        ),
+        known.pairs,
+        matrix,
+        kind,
+        within=2 * threshold,
+        ratio=None if flat else GUIDED_RATIO,
     )
+    more = FrameMatches.of(*result.features, again.pairs, again.distances)
     if flat:
         more = more.take(frames_agree(matrix, more.a, more.b))
     both = known.followed_by(more)

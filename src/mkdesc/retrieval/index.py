@@ -52,6 +52,10 @@ class Found(NamedTuple):
         """How many matches agree on one geometry."""
         return 0 if self.agreement is None else len(self.agreement.here)
 
+    def __repr__(self) -> str:
+        agree = "" if self.agreement is None else f", {self.inliers:,} matches agree"
+        return f"<Found: {self.name}, similarity {self.similarity:.3f}{agree}>"
+
 
 class Index:
     """Photographs that can be looked up by what they show.
@@ -84,6 +88,8 @@ class Index:
     >>> build_index(folder, folder / "index").added
     ['a.png', 'b.png', 'c.png']
     >>> index = Index(folder / "index")
+    >>> len(index), list(index)
+    (3, ['a.png', 'b.png', 'c.png'])
     >>> view = cv2.imread(str(folder / "b.png"))[10:, 5:]
     >>> [found.name for found in index.find(view, k=1)]
     ['b.png']
@@ -108,6 +114,12 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.signatures)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Index: {len(self):,} photographs, {self.path}>"
 
     def features(self, name: str) -> ImageFeatures:
         """Keypoints and descriptors of an image of the index."""

@@ -88,6 +88,8 @@ def build_index(
     workers
         Images at a time (None: one per core), an executor or a Dask client.
     """
+    if settings is not None:
+        settings.check_numbers("an index")
     sources = [images] if isinstance(images, (str, Path)) else images
     path = Path(path)
     found = find_images(sources)

@@ -202,6 +202,7 @@ def _prepared(
         options, settings=replace(options.settings, as_stored=True)
     )  # as COLMAP reads them
     check_limits(options.ratio, options.max_distance)
+    options.settings.check_numbers("COLMAP")
     database.check_cameras(options.cameras, options.camera_model)
     _check_seed(options.seed)
     found = find_images([images])

@@ -99,7 +99,7 @@ def patch_map(
     whole = as_parametrization(parametrization)
     if whole.own:
         raise ValueError(
-            f"parametrization: features of one's own ({whole.own[0].name!r}) have no patch maps"
+            f"parametrization: your own features ({whole.own[0].name!r}) have no patch maps"
         )
     check_integer("patch_size", patch_size, SMALLEST, _LARGEST_MAP)
     size = int(patch_size)

@@ -17,15 +17,14 @@ from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.cache_filling import fill_cache
-from mkdesc.evaluation.contenders import (
+from mkdesc.evaluation.contenders.base import (
     CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
     ProjectedDescriptor,
     base_of,
-    get_descriptor,
-    get_descriptors,
 )
+from mkdesc.evaluation.contenders.registry import get_descriptor, get_descriptors
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
@@ -78,7 +77,7 @@ def run_hpatches(
     root
         Folder of sequences in the HPatches layout.
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: those of
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: those of
         ``table``, or :func:`default_descriptors`. Those that are learned are learned on the
         training sequences of the split, or on ``train_on``.
     split, splits

@@ -96,7 +96,7 @@ def extract_all(
     photographs: dict[str, Path],
     settings: Extraction,
     workers: Workers,
-    tell: Progress,
+    progress: Progress,
 ) -> None:
     """Fill the cache; what is there already stays.
 
@@ -111,7 +111,7 @@ def extract_all(
     workers
         Threads, an executor or a Dask client; on processes and clusters methods travel
         by their names.
-    tell
+    progress
         Told of every photograph.
     """
     pieces = [
@@ -123,7 +123,7 @@ def extract_all(
     work = partial(_extract, settings)
     with _one_thread_for_each_piece():
         for done, name in enumerate(in_order(work, pieces, workers), 1):
-            tell(f"features: {name}", done, len(pieces))
+            progress(f"features: {name}", done, len(pieces))
 
 
 def _is_kept(file: Path) -> bool:

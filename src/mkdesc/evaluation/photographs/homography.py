@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.homographies import HomographyPair, read_sequences
 from mkdesc.evaluation.photographs.extracting import FoundFeatures
@@ -58,7 +58,7 @@ def run_homography(
     options: PhotographOptions | None = None,
     threshold: float = 3.0,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Judge local features by homographies between photographs of planes.

@@ -3,8 +3,8 @@
 ===================================  ==============================================================
 ``mkdesc``                           what :class:`mkdesc.Features` does by itself
 ``DETECTOR``, ``MODEL``,             the same with another detector (``sift``, ``dog``, ...), with
-``DETECTOR+MODEL+upright``           another model (``photo-net``, a model file), upright; any of
-                                     these, with ``+`` between
+``DETECTOR+MODEL+upright+bits``      another model (``photo-net``, a model file), upright, by the
+                                     signs alone; any of these, with ``+`` between
 ``rootsift``, ``sift-descriptor``    OpenCV's SIFT keypoints with its descriptor, and its root;
 ``rootsift-plain``                   the last with keypoints as ``cv2.SIFT_create()`` finds them,
                                      which are half a pixel of the doubled image off
@@ -119,7 +119,7 @@ def _with_lightglue(name: str, features: str, weights: str) -> Method:
 
 
 def _ours(name: str) -> Method:
-    """Parts with ``+`` between: a detector, a model, ``upright``; each at most once."""
+    """Parts with ``+`` between: a detector, a model, ``upright``, ``bits``; each at most once."""
     given: dict[str, Any] = {}
     key: str
     value: str | bool
@@ -127,6 +127,8 @@ def _ours(name: str) -> Method:
     for part in parts[1:] if parts[0] == "mkdesc" else parts:
         if part == "upright":
             key, value = "upright", True
+        elif part == "bits":
+            key, value = "output", part
         elif part in DETECTORS:
             key, value = "detector", part
         elif part in bundled_models() or Path(part).is_file():
@@ -149,6 +151,8 @@ def _ours(name: str) -> Method:
         if most not in known:
             known[most] = Features(**settings, max_keypoints=most, n_threads=1)
         found, descriptors = known[most].extract(photograph.gray)
+        if known[most].output == "bits":
+            descriptors = np.unpackbits(descriptors, axis=1)
         return _checked(name, found.points[:, :2], descriptors)
 
     return Method(name, extract, identity)

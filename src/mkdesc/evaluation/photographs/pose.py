@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.arrays import is_number
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
 from mkdesc.evaluation.photographs.extracting import FoundFeatures
@@ -59,7 +59,7 @@ def run_pose(
     threshold: float | Literal["auto"] = 1.0,
     max_angle: float = MAX_ANGLE,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Judge local features by the relative poses that their matches give.

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, no_progress
+from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
@@ -95,7 +95,7 @@ def score_methods(
     methods: Iterable[str],
     options: PhotographOptions,
     output: str | Path | None,
-    tell: Progress | None,
+    progress: Progress,
     workers: Workers,
     more: dict[str, Any],
 ) -> dict[str, MethodScores[S]]:
@@ -116,7 +116,7 @@ def score_methods(
         What is asked of every method.
     output
         Run folder; None: nothing is kept.
-    tell, workers
+    progress, workers
         Who is told of what is done, and who does it.
     more
         What else the scores depend on, for the configuration of the run.
@@ -131,17 +131,16 @@ def score_methods(
         **more,
         "descriptors": {method.name: method.identity for method in chosen},
     }
-    report = tell or no_progress
     judged = {}
     with open_run(output, config, files) as folder:
         settings = Extraction(folder.absolute(), options.keypoints, options.max_size)
-        extract_all(chosen, files, settings, workers, report)
+        extract_all(chosen, files, settings, workers, progress)
         for method in chosen:
             work = partial(_score, settings, method.name, options.ratio, names, score)
             rows: list[tuple[S, float]] = []
             for row in in_order(work, pairs, workers):
                 rows.append(row)
-                report(f"pairs: {method.name}", len(rows), len(pairs))
+                progress(f"pairs: {method.name}", len(rows), len(pairs))
             found = [settings.load(method.name, name) for name in files]
             judged[method.name] = MethodScores(
                 [row for row, _ in rows],

@@ -18,16 +18,15 @@ from mkdesc._support.work import Workers
 from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.cache_filling import fill_cache
-from mkdesc.evaluation.contenders import (
+from mkdesc.evaluation.contenders.base import (
     CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
     PatchDescriptor,
     ProjectedDescriptor,
     base_of,
-    get_descriptor,
-    get_descriptors,
 )
+from mkdesc.evaluation.contenders.registry import get_descriptor, get_descriptors
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
@@ -97,7 +96,7 @@ def run_phototourism(
     root
         Folder of subsets in the Phototourism layout.
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: the seven
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: the seven
         rows of the paper's Table 1. Those that are learned are learned on the training subset
         alone: on all its patches and the matching pairs of its largest file of pairs.
     subsets
