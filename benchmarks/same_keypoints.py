@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 
 import mkdesc
-from mkdesc.features.features import SIDE
+from mkdesc.features.choices import SIDE
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.reading import read_gray

@@ -389,5 +389,5 @@ def test_only_one_at_a_time(file, tmp_path):
 
 def test_memory_of_this_process_is_no_place_for_others(file):
     pytest.importorskip("fsspec")
-    with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot reach"):
+    with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot read"):
         describe_file(file, "memory://out.zarr", workers=others)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc.batches import describe_file
 from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.evaluation.photographs.base import Photograph
 from mkdesc.evaluation.photographs.methods import get_method
@@ -69,6 +70,15 @@ def test_stacks_of_patches_in_files(run, folder, look_at):
     assert not out.exists()
 
 
+def test_stacks_in_zarr_arrays(folder, look_at):
+    zarr = pytest.importorskip("zarr")
+    stacks = np.random.default_rng(0).integers(0, 256, (9, 2, 24, 24), np.uint8)
+    zarr.save(folder / "stacks.zarr", stacks)
+    model = str(folder / "two.safetensors")
+    assert describe_file(folder / "stacks.zarr", folder / "z.npy", model=model) == (9, 16)
+    np.testing.assert_array_equal(np.load(folder / "z.npy"), look_at(12, 30).transform(stacks))
+
+
 def test_a_card_names_its_sides(run, folder):
     assert "12 and 30 sigma" in run("models", folder / "two.safetensors").stdout
 
@@ -123,3 +133,16 @@ def test_what_shows_one_square_says_so(folder, look_at):
             refused()
     found = typical_scores(look_at(12, 30, head=None))
     assert found.matches.median > found.others.high
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bits"])
+def test_descriptors_of_bytes_and_bits_in_files(run, tmp_path, dtype):
+    patches = np.random.default_rng(0).integers(0, 256, (9, 32, 32), np.uint8)
+    np.save(tmp_path / "p.npy", patches)
+    out = tmp_path / "d.npy"
+    done = run("describe", tmp_path / "p.npy", "-o", out, "--dtype", dtype)
+    assert done.returncode == 0, done.stderr
+    model = mkdesc.load_model("default-32").set_params(output=dtype)
+    np.testing.assert_array_equal(np.load(out), model.transform(patches))
+    assert run("describe", tmp_path / "p.npy", "-o", out).returncode == 2  # not what it writes
+    assert np.load(out).dtype != np.float32

@@ -44,6 +44,8 @@ class DescribeSettings:
         Whether patches of another size are resampled.
     device
         Where PyTorch computes; None: compiled code on the CPU does.
+    dtype
+        Of the descriptors; as ``output`` of :class:`mkdesc.MKD`.
     """
 
     model: str | None
@@ -51,6 +53,7 @@ class DescribeSettings:
     patch_size: int
     resize: bool = False
     device: str | None = None
+    dtype: str = "float32"
 
     def open(self) -> MKD:
         """The descriptor, of one thread: pieces are what is done at a time."""
@@ -59,7 +62,7 @@ class DescribeSettings:
         else:
             mkd = open_model(self.model)
         own = {} if self.device is None else {"backend": "torch", "device": self.device}
-        return mkd.set_params(n_threads=1, resize=self.resize, **own)
+        return mkd.set_params(n_threads=1, resize=self.resize, output=self.dtype, **own)
 
     def inputs(self) -> dict[str, Path]:
         """The file of the model, if there is one."""
@@ -78,6 +81,7 @@ def describe_file(
     workers: Workers = None,
     progress: Progress = no_progress,
     overwrite: bool = False,
+    dtype: str = "float32",
 ) -> tuple[int, int]:
     """Describe the patches of a file; interrupted, the same call goes on.
 
@@ -102,7 +106,10 @@ def describe_file(
     progress
         Told of every piece, in patches.
     overwrite
-        Whether to replace a file ``.npy`` that holds anything but descriptors.
+        Whether to replace a file ``.npy`` that holds anything but descriptors of float32.
+    dtype
+        Of the descriptors: ``"float32"``, ``"int8"``, ``"uint8"`` or ``"bits"``, packed; as
+        ``output`` of :class:`mkdesc.MKD`.
 
     Returns
     -------
@@ -134,10 +141,11 @@ def describe_file(
             raise ValueError(f"{name}: other processes cannot read the memory of this one")
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
-    how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device)
+    how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device, dtype)
     nothing = np.empty((0, patches.squares, patches.size, patches.size), np.uint8)
-    width = how.open().transform(nothing).shape[1]
-    target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS)
+    described = how.open().transform(nothing)
+    width, kind = described.shape[1], described.dtype.name
+    target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS, kind)
     work = target.work
     with nullcontext() if is_address(location) else only_here(work.location):
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}

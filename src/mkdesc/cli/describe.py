@@ -9,7 +9,7 @@ import typer
 from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Device, Overwrite
+from mkdesc.cli.options import Cluster, Device, Dtype, Overwrite
 from mkdesc.cli.progress import console, progress_bar, resumable
 
 
@@ -52,12 +52,13 @@ def command(
         bool,
         typer.Option("--resize", help="Resample patches to the size that the model expects."),
     ] = False,
+    dtype: Dtype = "float32",
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one unit vector (float32) per patch, or stack of patches.
+    """Describe patches: one unit vector (see --dtype) per patch, or stack of patches.
 
     Run it again to resume.
     """
@@ -74,5 +75,6 @@ def command(
             workers=workers,
             progress=progress,
             overwrite=overwrite,
+            dtype=dtype,
         )
     console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

@@ -112,7 +112,7 @@ def run_speed(
     Parameters
     ----------
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`).
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`).
     size, count
         Side of the patches, and how many there are at most; slow descriptors get fewer.
     rounds, progress

@@ -77,7 +77,7 @@ def run_hpatches(
     root
         Folder of sequences in the HPatches layout.
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: those of
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: those of
         ``table``, or :func:`default_descriptors`. Those that are learned are learned on the
         training sequences of the split, or on ``train_on``.
     split, splits

@@ -96,7 +96,7 @@ def run_phototourism(
     root
         Folder of subsets in the Phototourism layout.
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: the seven
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: the seven
         rows of the paper's Table 1. Those that are learned are learned on the training subset
         alone: on all its patches and the matching pairs of its largest file of pairs.
     subsets
