@@ -27,11 +27,11 @@ def cold(monkeypatch):
 
 
 def test_few_patches_are_described_by_numpy_meanwhile(cold, started):
-    features = mkdesc.Features("orb", 100, "default", upright=True, output="uint8")
+    features = mkdesc.Features("orb", 100, "paper", upright=True, output="uint8")
     found = first_run.while_compiling(features, many=False)
     assert found.mkd.backend == "numpy"
     assert len(started) == 1
-    assert started[0][-1] == "default"
+    assert started[0][-1] == "paper"
     image = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
     (here, one), (there, other) = (x.detectAndCompute(image) for x in (features, found))
     assert [k.pt for k in here] == [k.pt for k in there]

@@ -219,7 +219,7 @@ def test_looks_default_to_equal_ones():
         ({"parametrization": "polr"}, "parametrization 'polr'"),
         ({"whitening": 3}, "whitening: expected a Whitening, a Head"),
         ({"whitening": MKD("polar")}, "whitening: this MKD has none"),
-        ({"whitening": "default"}, "whitening: learned on phi.* expected phi"),
+        ({"whitening": "paper"}, "whitening: learned on phi.* expected phi"),
         ({"whitening": "cartesian-lw"}, "whitening: learned on x"),
         (
             {"whitening": linear_head(np.zeros(63, "f"), np.zeros((63, 2), "f"))},
