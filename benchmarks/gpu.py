@@ -114,6 +114,7 @@ def profile(patches: torch.Tensor) -> None:
         descriptor = MKDescriptor(name).to(patches.device)
         descriptor = descriptor.half() if half else descriptor
         descriptor(patches)
+        torch.cuda.synchronize()
         with record(activities=[ProfilerActivity.CUDA]) as found:
             descriptor(patches)
         rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)
