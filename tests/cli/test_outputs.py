@@ -123,7 +123,7 @@ CASES = {
     "figures": [],  # see below
 }
 #: Commands that write nothing.
-READERS = {"models", "datasets check", "evaluate speed", "info"}
+READERS = {"models", "datasets check", "evaluate speed", "info", "compile"}
 
 
 def commands():
