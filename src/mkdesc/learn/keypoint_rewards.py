@@ -25,7 +25,7 @@ from mkdesc.images.detectors.learned_torch import (
 )
 from mkdesc.learn.keypoint_views import Pairs, project
 
-__all__ = ["Describe", "Drawn", "Matched", "Rules", "best_points", "draw_points", "match_points"]
+__all__ = ["Describe", "Drawn", "Matched", "Rules", "best_points", "draw_points", "match_points", "shown"]
 
 #: Unit vectors (N, D) of patches (N, W, W) in [0, 1].
 Describe = Callable[[Tensor], Tensor]
@@ -125,7 +125,7 @@ def draw_points(
             y = number // columns * cell + chosen[..., 0] // cell + scorer.margin
             x = number % columns * cell + chosen[..., 0] % cell + scorer.margin
             at = torch.stack([x, y], dim=-1)
-            used = (drawn < score.sigmoid()) & _shown(pairs.inside, at, level)
+            used = (drawn < score.sigmoid()) & shown(pairs.inside, at, level)
             patches = _cut(level, at, used, rules.upright, square, patch_size)
         found.append((*_in_view(at.float(), level, pairs), used, log_probability, patches))
     return _together(found)
@@ -145,7 +145,7 @@ def best_points(
         strength, place = masked.flatten(1).topk(few)
         y, x = place // scores.shape[2] + scorer.margin, place % scores.shape[2] + scorer.margin
         at = torch.stack([x, y], dim=-1)
-        strength = strength.masked_fill(~_shown(pairs.inside, at, level), -math.inf)
+        strength = strength.masked_fill(~shown(pairs.inside, at, level), -math.inf)
         strengths.append(strength)
         found.append((*_in_view(at.float(), level, pairs), at))
     places, strength = torch.cat([one[0] for one in found], 1), torch.cat(strengths, 1)
@@ -210,7 +210,7 @@ def match_points(
     )
 
 
-def _shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
+def shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
     """Whether points (B, N, 2) of a level are where the view shows its photograph."""
     scale = inside.shape[-1] / level.shape[-1]
     there = ((at.float() + 0.5) * scale - 0.5).round().long().clamp(0, inside.shape[-1] - 1)

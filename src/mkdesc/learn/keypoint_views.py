@@ -59,11 +59,14 @@ class Pairs:
         (2 B, S, S): whether pixels show the photograph, not what lies beyond it.
     to_other
         (2 B, 3, 3): from each view to its other.
+    photos
+        (B,) the number of the photograph that both are of.
     """
 
     images: Tensor
     inside: Tensor
     to_other: Tensor
+    photos: NDArray[np.int64]
 
 
 class Photos:
@@ -115,6 +118,7 @@ class Photos:
             _lit(images, generator).contiguous(),
             inside,
             torch.tensor(other, dtype=torch.float32, device=self.device),
+            chosen,
         )
 
     def _warp(
