@@ -55,7 +55,7 @@ def write_export(path: Path) -> None:
 
 
 def write_api(folder: Path) -> None:
-    """A page for the front door and one per room: every name of every ``__all__``, once."""
+    """A page for the front door and one per room: every public name, once."""
     shutil.rmtree(folder, ignore_errors=True)
     modules = rooms.modules()
     seen: set[tuple[str, str]] = set()
@@ -88,11 +88,20 @@ def _page(title: str, documented: dict[str, list[str]]) -> str:
 
 
 def _public(path: Path) -> list[str]:
-    """The names in ``__all__``."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
-    return []
+    """The names in ``__all__``; without it functions, classes and documented constants."""
+    text = path.read_text(encoding="utf-8")
+    body, lines = ast.parse(text).body, text.splitlines()
+    named: dict[str, ast.Assign | ast.AnnAssign] = {}
+    for node in body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            named[ast.unparse(getattr(node, "target", None) or node.targets[0])] = node
+    if "__all__" in named:
+        return list(ast.literal_eval(named["__all__"].value))
+    found = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    constants = [name for name, node in named.items() if lines[node.lineno - 2].startswith("#:")]
+    return sorted(
+        name for name in (*constants, *found) if name.isidentifier() and not name.startswith("_")
+    )
 
 
 def _home(module: str, name: str, modules: dict[str, Path]) -> str:

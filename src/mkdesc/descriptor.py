@@ -24,7 +24,6 @@ from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["MKD"]
 
 #: Patches that are resized or rounded at a time; bounds the memory beyond input and output.
 CHUNK = 2048
@@ -66,6 +65,9 @@ class MKD(Estimator):
     device
         Where the backend ``"torch"`` computes, such as ``"cuda"``; None: on the GPU if there is
         one.
+    ratio
+        Of Lowe's test, that suits these descriptors; for those who match, see
+        :func:`mkdesc.match_descriptors`. None: unknown.
 
     Notes
     -----
@@ -99,6 +101,7 @@ class MKD(Estimator):
         head: Head | None = None,
         side: float | None = None,
         device: str | None = None,
+        ratio: float | None = None,
     ) -> None:
         self.parametrization = parametrization
         self.patch_size = patch_size
@@ -110,6 +113,7 @@ class MKD(Estimator):
         self.head = head
         self.side = side
         self.device = device
+        self.ratio = ratio
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -126,6 +130,7 @@ class MKD(Estimator):
         check_not_both(head=self.head, whitening=self.whitening)
         check_choice("output", self.output, OUTPUTS)
         check_number("side", self.side, above=0, optional=True)
+        check_number("ratio", self.ratio, above=0, most=1, optional=True)
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
         return parametrization, checked_threads(self.n_threads)

@@ -1,5 +1,7 @@
 """Model files: what is saved is what is loaded."""
 
+import json
+
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -20,6 +22,16 @@ def test_a_saved_model_describes_the_same(path, mkd, patches):
     assert card.side == 24
     assert card.schema == 2
     assert mkdesc.as_parametrization(card.parametrization) == mkdesc.CARTESIAN
+
+
+def test_a_ratio_is_kept_and_models_without_one_do_not_mention_it(path, mkd):
+    assert load_model(path).ratio is None
+    assert "ratio" not in json.loads(read_card(path).to_json())
+    assert any(line.split() == ["ratio", "not", "known"] for line in read_card(path).lines())
+    save_model(mkd.set_params(ratio=0.85), path)
+    assert load_model(path).ratio == read_card(path).ratio == 0.85
+    with pytest.raises(ValueError, match="ratio: expected a number > 0 and <= 1"):
+        mkd.set_params(ratio=1.5).fit()
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])

@@ -7,8 +7,6 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["in_native_order", "is_number", "unmasked"]
-
 
 def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
     """The same numbers with their bytes in the order of this machine; a copy only if needed.

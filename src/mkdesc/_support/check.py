@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
 
-__all__ = ["check_choice", "check_ending", "check_integer", "check_not_both", "check_number"]
-
 
 def check_integer(
     name: str, value: object, least: int = 1, most: int | None = None, optional: bool = False

@@ -21,7 +21,6 @@ from mkdesc._support.version import __version__
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Cluster", "Lost", "connect", "is_client"]
 
 #: How long a scheduler may take to answer, and may be without any worker, in seconds.
 ANSWER_TIMEOUT, NO_WORKER_TIMEOUT = 10.0, 120.0

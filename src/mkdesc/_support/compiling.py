@@ -24,18 +24,6 @@ import numpy as np
 
 from mkdesc._support.files import atomic_path
 
-__all__ = [
-    "CAREFUL",
-    "EXACT",
-    "FAST",
-    "TINY_SQUARE",
-    "array_type",
-    "compile_loop",
-    "is_cached",
-    "locked_cache",
-    "type_of",
-]
-
 FAST: dict[str, Any] = {
     "fastmath": True,
     "error_model": "numpy",

@@ -23,18 +23,6 @@ try:
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "Damaged",
-    "atomic_folder",
-    "atomic_path",
-    "only_here",
-    "own_folder",
-    "read_json",
-    "read_safetensors",
-    "read_text",
-    "saying_what_failed",
-]
-
 
 class Damaged(ValueError):
     """A file that was whole once: what is in it can be made again."""

@@ -7,8 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from mkdesc._support.version import __version__
 
-__all__ = ["versions"]
-
 _PACKAGES = (
     "numpy",
     "scipy",

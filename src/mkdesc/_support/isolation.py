@@ -11,8 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["run_isolated"]
-
 
 def run_isolated(function: Callable[..., object], *arguments: Any) -> None:
     """Call a function of a module of ours in a new process, which ends with this one.

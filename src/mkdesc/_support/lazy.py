@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 
-__all__ = ["lazy_names"]
-
 
 def lazy_names(
     package: str, homes: Mapping[str, str], rooms: str = ""

@@ -13,19 +13,6 @@ from typing import IO, Any
 from mkdesc._support.files import atomic_path
 from mkdesc._support.optional import needed
 
-__all__ = [
-    "as_location",
-    "exists",
-    "facts_of",
-    "inside",
-    "is_address",
-    "names_in",
-    "open_location",
-    "read_location",
-    "remove_location",
-    "write_location",
-]
-
 
 def is_address(location: str) -> bool:
     """Whether a location is an address, not a path.

@@ -19,16 +19,6 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BROKEN",
-    "ArrayHeader",
-    "array_of",
-    "map_array",
-    "read_archive",
-    "read_array_header",
-    "reason_of",
-]
-
 #: What numpy, zipfile and zlib raise for files that are broken in one way or another.
 BROKEN = (
     ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, RuntimeError,

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CONTAINERS", "Estimator"]
-
 #: What ``transform`` may return: arrays, or data frames of one of two packages.
 CONTAINERS = ("default", "pandas", "polars")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress", "no_progress"]
-
 #: Called with what is being done, how much of it is done, and how much there is (0: unknown).
 Progress = Callable[[str, int, int], object]
 

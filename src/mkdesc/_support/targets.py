@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["check_replaced", "check_target", "is_same"]
-
 #: Bytes at the beginning and at the end of a file in which it says what it is.
 _LOOKED_AT = 4096
 

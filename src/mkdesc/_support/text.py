@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["shorten"]
-
 
 def shorten(text: str, most: int = 80) -> str:
     """Text for an error message: in one line, of at most ``most`` characters.

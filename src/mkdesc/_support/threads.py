@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from mkdesc._support.check import check_integer
 
-__all__ = ["available_threads", "checked_threads", "one_thread_each"]
-
 
 def available_threads() -> int:
     """The number of cores that this process may use."""

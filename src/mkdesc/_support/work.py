@@ -18,7 +18,6 @@ from mkdesc._support.threads import checked_threads
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Workers", "in_order", "share_memory"]
 
 T = TypeVar("T")
 P = TypeVar("P")

@@ -30,16 +30,6 @@ from mkdesc._support.text import shorten
 from mkdesc._support.version import __version__
 from mkdesc._support.work import in_order
 
-__all__ = [
-    "WorkFolder",
-    "cached_reader",
-    "check_settings",
-    "content_part",
-    "fingerprint",
-    "is_untouched",
-    "same_input",
-]
-
 T = TypeVar("T")
 
 #: Bytes of a file that one thread digests, and that it reads at a time.

@@ -24,8 +24,6 @@ from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.models import bundled_models, model_file, open_model, parse_model
 
-__all__ = ["DescribeSettings", "describe_file"]
-
 #: Patches of a piece of work: a part of the output.
 ROWS = 16_384
 

@@ -27,8 +27,6 @@ from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import WorkFolder
 
-__all__ = ["FORMATS", "OWN_NPY", "Output"]
-
 Vectors = NDArray[np.float32]
 
 #: How a ``.npy`` file of descriptors begins.

@@ -10,8 +10,6 @@ import typer
 
 from mkdesc._support.version import __version__
 
-__all__ = ["COMMANDS", "make_app"]
-
 #: The commands, in the order of the help; each is a module of this folder.
 COMMANDS = (
     "demo",

@@ -11,8 +11,6 @@ from mkdesc._support.cluster import connect
 from mkdesc._support.work import Workers
 from mkdesc.cli.progress import console
 
-__all__ = ["workers_at"]
-
 
 @contextmanager
 def workers_at(address: str | None, alone: Workers = None) -> Iterator[Workers]:

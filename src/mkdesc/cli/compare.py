@@ -13,8 +13,6 @@ from mkdesc.cli.progress import console
 from mkdesc.evaluation.report.compare import compare_runs
 from mkdesc.evaluation.report.runs import check_results, save_results
 
-__all__ = ["command"]
-
 
 def command(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` wrote.")],

@@ -10,8 +10,6 @@ import typer
 from mkdesc.cli.progress import console
 from mkdesc.datasets.catalogue import CATALOGUE, check_folder
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="List the public datasets and where to get them, or check one that you have."
 )

@@ -12,8 +12,6 @@ from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, Overwrite
 from mkdesc.cli.progress import console, progress_bar, resumable
 
-__all__ = ["command"]
-
 
 def command(
     source: Annotated[

@@ -22,8 +22,6 @@ from mkdesc.evaluation.report.published import TASKS
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.speed import run_speed
 
-__all__ = ["app", "split_list"]
-
 app = typer.Typer(
     help="Measure features on photographs (homography, pose) and descriptors on patches "
     "(phototourism, hpatches, speed).",

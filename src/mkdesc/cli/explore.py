@@ -11,8 +11,6 @@ import typer
 from mkdesc._support.check import check_ending
 from mkdesc.cli.options import Overwrite
 
-__all__ = ["command"]
-
 
 def command(
     export: Annotated[

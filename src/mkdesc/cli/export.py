@@ -20,8 +20,6 @@ from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import model_file, open_model
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Write descriptors and models for other tools.", no_args_is_help=True)
 
 

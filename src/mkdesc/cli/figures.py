@@ -9,8 +9,6 @@ import typer
 
 from mkdesc.cli.options import Overwrite
 
-__all__ = ["command"]
-
 
 def command(
     output: Annotated[

@@ -13,8 +13,6 @@ from mkdesc._support.targets import check_target
 from mkdesc.cli.options import MaxPixels, Overwrite
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["command"]
-
 _PICTURES = (".png", ".jpg", ".jpeg")
 
 

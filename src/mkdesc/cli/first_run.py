@@ -13,8 +13,6 @@ from typing import Any
 
 from mkdesc.features.features import Features
 
-__all__ = ["compile_describing", "compile_others", "load_matching", "while_compiling"]
-
 
 def while_compiling(features: Features, many: bool) -> Features:
     """What describes the same, at once, while a second process compiles what is missing.

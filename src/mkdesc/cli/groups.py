@@ -10,8 +10,6 @@ import typer
 
 from mkdesc.cli.progress import progress_bar, resumable
 
-__all__ = ["command"]
-
 
 def command(
     index: Annotated[Path, typer.Argument(help="Index that `mkdesc index` wrote.")],

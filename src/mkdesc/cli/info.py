@@ -8,8 +8,6 @@ from mkdesc._support.installed import versions
 from mkdesc._support.threads import available_threads
 from mkdesc.compute.backends import BACKENDS
 
-__all__ = ["command"]
-
 
 def command() -> None:
     """Print versions, threads and backends, for bug reports and benchmarks."""

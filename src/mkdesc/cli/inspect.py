@@ -11,8 +11,6 @@ from mkdesc._support.check import check_not_both
 from mkdesc.cli.options import Overwrite
 from mkdesc.visual.inspection_figure import MAX_PIXELS
 
-__all__ = ["command"]
-
 
 def command(
     a: Annotated[Path, typer.Argument(metavar="A", help="Image file of a patch.")],

@@ -25,8 +25,6 @@ from mkdesc.learn.photos import VIEWS, Recipe
 from mkdesc.models import model_file, read_card
 from mkdesc.models.files import OWN_MODEL
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Learn the whitening of the descriptor, or a detector, and write a file.",
     no_args_is_help=True,

@@ -18,8 +18,6 @@ from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
 from mkdesc.learn.keypoints import learn_keypoints
 from mkdesc.models import model_file
 
-__all__ = ["command"]
-
 #: Where nobody watches a progress bar: seconds between lines, the first after fewer.
 FIRST_NEWS, NEWS = 3.0, 15.0
 

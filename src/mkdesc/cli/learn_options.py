@@ -16,8 +16,6 @@ from mkdesc.heads.whitening import Whitening
 from mkdesc.learn.trained_head import TrainedHead
 from mkdesc.models import load_model
 
-__all__ = ["Learning", "with_learning"]
-
 
 @dataclass(frozen=True)
 class Learning:

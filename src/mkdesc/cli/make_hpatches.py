@@ -13,8 +13,6 @@ from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
 from mkdesc.datasets.hpatches.make_strips import SIDE, check_made, make_sequence
 
-__all__ = ["command"]
-
 
 def command(
     sequences: Annotated[

@@ -23,8 +23,6 @@ from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["command"]
-
 #: Keypoints per photograph beyond which numpy takes longer than compiling.
 MANY = 8000
 

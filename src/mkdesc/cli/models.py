@@ -8,8 +8,6 @@ import typer
 
 from mkdesc.models import bundled_models, read_card
 
-__all__ = ["app"]
-
 app = typer.Typer(help="List the bundled models, or show the card of one.")
 
 

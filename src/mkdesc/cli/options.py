@@ -9,20 +9,6 @@ import typer
 from mkdesc.images.detectors.registry import DETECTORS
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = [
-    "Cluster",
-    "Detector",
-    "Device",
-    "Keypoints",
-    "MaxPixels",
-    "Model",
-    "Overwrite",
-    "Ratio",
-    "Side",
-    "Upright",
-    "on_device",
-]
-
 Device = Annotated[str, typer.Option(help="Device: cpu, or, with PyTorch, cuda, cuda:1, mps, ...")]
 Cluster = Annotated[
     str | None,

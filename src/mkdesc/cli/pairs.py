@@ -13,8 +13,6 @@ from mkdesc.cli.options import Cluster, MaxPixels, Overwrite
 from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["command"]
-
 _HOW = ("exhaustive", "sequential", "retrieved")
 
 

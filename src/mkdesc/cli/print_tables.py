@@ -9,8 +9,6 @@ from rich.table import Table as RichTable
 
 from mkdesc.evaluation.report.table import Table
 
-__all__ = ["print_tables"]
-
 #: Columns of a line that goes to a file or a pipe: nothing there is ever cut.
 WIDE = 240
 

@@ -25,7 +25,6 @@ from mkdesc._support.progress import Progress as Tell
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
 
-__all__ = ["console", "progress", "progress_bar", "resumable", "warm_up"]
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)

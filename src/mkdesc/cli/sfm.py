@@ -23,8 +23,6 @@ from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["command"]
-
 
 def command(
     images: Annotated[Path, typer.Argument(help="Folder of photographs.")],

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
 
-__all__ = ["BACKENDS", "Describe", "load_backend"]
-
 #: Each module has a function ``describe``; ``reference`` is the definition.
 BACKENDS = {
     "cpu": "mkdesc.compute.cpu.backend",

@@ -19,8 +19,6 @@ from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.patches import check_finite, plain_block
 from mkdesc.kernels.pixelvalues import pixel_values
 
-__all__ = ["describe"]
-
 #: Patches at a time: their planes stay near the processor.
 BLOCK = 32
 

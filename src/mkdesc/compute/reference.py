@@ -14,8 +14,6 @@ from mkdesc.kernels.patches import check_finite, plain_block
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.products import Product
 
-__all__ = ["describe", "pixel_weights"]
-
 
 def pixel_weights(
     values: dict[str, NDArray[np.float64]], part: Product, window: bool

@@ -31,8 +31,6 @@ from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelvalues import positions
 from mkdesc.kernels.products import Product
 
-__all__ = ["ROUNDING", "Plane", "Quantity", "Separation", "Terms", "make_terms"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

@@ -14,8 +14,6 @@ import numpy as np
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches, sequence_type
 from mkdesc.datasets.phototourism.layout import Subset
 
-__all__ = ["CATALOGUE", "DatasetInfo", "Finding", "check_folder"]
-
 
 @dataclass(frozen=True)
 class DatasetInfo:

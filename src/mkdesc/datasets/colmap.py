@@ -20,14 +20,6 @@ from mkdesc.datasets.colmap_sizes import check_sizes
 if TYPE_CHECKING:
     import pycolmap
 
-__all__ = [
-    "Observations",
-    "from_colmap_pixels",
-    "pycolmap_module",
-    "read_model",
-    "read_observations",
-    "to_colmap_pixels",
-]
 
 #: Where COLMAP has the centre of the first pixel.
 _CENTRE = 0.5

@@ -10,8 +10,6 @@ import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-__all__ = ["check_sizes"]
-
 
 class _Bytes:
     """The bytes of a file, gone through from the beginning; struct.error beyond the end."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from mkdesc.datasets.text_files import read_columns
 
-__all__ = ["HomographyPair", "read_sequences"]
-
 #: Names of the files that hold a homography from the first image, and what the images are called.
 _LAYOUTS = {"H_1_{}": "{}", "H1to{}p": "img{}"}
 

@@ -25,8 +25,6 @@ from mkdesc.datasets.phototourism.layout import (
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.patches import as_patches
 
-__all__ = ["PatchSource", "open_patches"]
-
 #: Patches that are read at a time, at most, and their bytes.
 BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from mkdesc._support.locations import as_location
 from mkdesc._support.optional import needed
 
-__all__ = ["Rows", "parquet_rows", "zarr_rows"]
-
 #: Called with the first row and the one after the last.
 Rows = Callable[[int, int], NDArray[Any]]
 

@@ -25,8 +25,6 @@ from mkdesc._support.optional import needed
 from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
 from mkdesc.images.header import read_header
 
-__all__ = ["Camera", "ColmapLens", "PosePair", "read_pose_pairs"]
-
 #: Pairs of views whose directions differ by more degrees have too little in common.
 MAX_ANGLE = 75.0
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["line_of_row", "read_columns", "read_records"]
-
 
 def _load(
     path: Path,

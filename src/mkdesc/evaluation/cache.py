@@ -18,8 +18,6 @@ from mkdesc.evaluation.report.table import short_names
 from mkdesc.heads.statistics import Statistics
 from mkdesc.measures.descriptors import as_descriptors
 
-__all__ = ["DescriptorCache"]
-
 Vectors = NDArray[np.float32]
 Blocks = Callable[[], Iterator[NDArray[np.uint8]]]
 

@@ -20,8 +20,6 @@ from mkdesc.evaluation.contenders import (
 )
 from mkdesc.evaluation.training import sequence_rows, subset_rows
 
-__all__ = ["fill_cache"]
-
 
 def fill_cache(
     cache: DescriptorCache,

@@ -27,8 +27,6 @@ from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.kernels.patches import resize_patches
 from mkdesc.models import open_model
 
-__all__ = ["Speed", "measure_speeds", "run_speed", "textured_patches"]
-
 #: Patches that a descriptor's speed is guessed with, to give each its share of a round.
 FEW = 64
 #: Seconds that each descriptor gets of a round, if there are enough patches.

@@ -17,15 +17,6 @@ from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, learn_head, linear_head
 from mkdesc.measures.descriptors import as_descriptors
 
-__all__ = [
-    "learn",
-    "sequence_rows",
-    "sequence_statistics",
-    "subset_rows",
-    "subset_statistics",
-    "zca",
-]
-
 #: Share of the variance whose eigenvalues ``zca`` clips; what the HPatches authors found best for
 #: SIFT and RootSIFT (for others they chose from 0.05 to 0.40 on the training part).
 CLIPPED = 0.25

@@ -6,8 +6,6 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["HEADER_SECONDS", "MOST_CONNECTIONS", "READING_SECONDS", "ImpatientProtocol"]
-
 #: Seconds in which the lines of a request must have come, and connections at a time.
 HEADER_SECONDS = 5.0
 #: Seconds in which at least some of an answer must have been read.

@@ -23,17 +23,6 @@ from mkdesc.visual.colours import DIVERGING, LINES, MAP
 from mkdesc.visual.plotting import MUCH
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
-__all__ = [
-    "MAX_IMAGE_BYTES",
-    "MAX_MODEL_BYTES",
-    "MAX_SIDE",
-    "MOST_DIMS",
-    "constants",
-    "encode_gray",
-    "encode_model",
-    "page_data",
-]
-
 #: Files that are taken, at most.
 MAX_IMAGE_BYTES = 20_000_000
 MAX_MODEL_BYTES = 8_000_000

@@ -16,8 +16,6 @@ from mkdesc._support.optional import needed
 from mkdesc._support.targets import check_target
 from mkdesc.explorer.data import constants, page_data
 
-__all__ = ["MODULES", "constants_js", "data_json", "export_page", "plotly_js", "static_text"]
-
 #: The page's JavaScript modules, each after those that it imports.
 MODULES = (
     "constants.js",

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.demo import photograph
 
-__all__ = ["PATCH_SIZE", "SOURCE_SIZE", "bundled_patches", "sample_photo"]
-
 #: Side of the patches that the page compares.
 PATCH_SIZE = 64
 #: Side of what they are cut from: half as much again, so that they can be turned and shifted.

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["create_app", "is_loopback", "make_server", "open_socket", "serve"]
 
 #: Seconds that an upload may take to arrive, and that unfinished ones get at the end.
 UPLOAD_SECONDS = 30

@@ -16,8 +16,6 @@ from mkdesc.images.reading import opencv, read_gray
 from mkdesc.models import load_model
 from mkdesc.models.files import read_tensors
 
-__all__ = ["UnsupportedType", "read_image", "read_models"]
-
 #: Pixels of an image that is decoded, at most.
 MAX_PIXELS = 50_000_000
 

@@ -26,8 +26,6 @@ from mkdesc.features.stores import colmap_database, hloc
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 
-__all__ = ["FORMATS", "extract_to"]
-
 #: A folder with a file per image, hloc's HDF5 file, COLMAP's database.
 FORMATS = ("npz", "hloc", "colmap")
 #: What the name of a file says by its ending.

@@ -22,7 +22,6 @@ from mkdesc.models import load_model
 if TYPE_CHECKING:
     import cv2
 
-__all__ = ["DEFAULT_MODEL", "SIDE", "Features", "side_for"]
 
 #: The model that describes photographs: the extended descriptor, learned from squares as large
 #: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).

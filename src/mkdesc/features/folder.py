@@ -37,20 +37,6 @@ from mkdesc.images.reading import (
 )
 from mkdesc.models import bundled_models, load_model, read_card
 
-__all__ = [
-    "Extracted",
-    "ImageFeatures",
-    "Settings",
-    "content_of",
-    "describe_image",
-    "extract_features",
-    "features_path",
-    "load_features",
-    "load_file",
-    "remove_features",
-    "work_folder",
-]
-
 #: Where a folder of features says how they were made.
 SETTINGS = "features.json"
 

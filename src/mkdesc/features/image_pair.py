@@ -33,8 +33,6 @@ from mkdesc.matching.two_views import (
 )
 from mkdesc.matching.verification import check_geometry, verify_matches
 
-__all__ = ["KEYPOINTS", "LIMIT", "check_files", "check_options", "match_images"]
-
 #: Keypoints per photograph, unless told otherwise.
 KEYPOINTS = 2000
 

@@ -19,8 +19,6 @@ from mkdesc._support.targets import check_target
 from mkdesc.images.drawing import draw_matches, svg_of_matches
 from mkdesc.images.writing import OWN_PICTURE, encode_picture
 
-__all__ = ["ENDINGS", "ImageMatches", "check_output"]
-
 _PICTURES = (".png", ".jpg", ".jpeg")
 
 #: Endings of the files that matches can be written to, and what such files have in them.

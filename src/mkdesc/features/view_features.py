@@ -16,8 +16,6 @@ from mkdesc.images.frames import frames_from_points
 from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
 from mkdesc.matching.frame_matches import LocalFeatures, join_features
 
-__all__ = ["features_in_view", "features_in_views"]
-
 #: The part of a frame's square, around its centre, that must be in the photograph.
 CORE = 0.3
 

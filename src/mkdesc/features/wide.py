@@ -41,8 +41,6 @@ from mkdesc.matching.two_views import (
 )
 from mkdesc.matching.verification import transfer_errors
 
-__all__ = ["TILTS", "match_wide"]
-
 #: Tilts of the views of one level after the other; 1: the photographs themselves.
 TILTS = (1.0, 3.0, 6.0, 9.0)
 

@@ -28,8 +28,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer, check_number
 
-__all__ = ["L2", "Affine", "Head", "Power", "Relu", "Stage", "signed_power"]
-
 Single = NDArray[np.float32]
 
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 
-__all__ = ["Layers", "add_hidden", "layers_of", "reduced"]
-
 Single = NDArray[np.float32]
 
 

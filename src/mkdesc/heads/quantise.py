@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["OUTPUTS", "as_uint8", "quantise", "to_int8", "unit_vectors"]
-
 #: Types of descriptors that can be asked for: unit vectors, or these rounded to bytes.
 OUTPUTS = ("float32", "int8", "uint8")
 

@@ -15,8 +15,6 @@ from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc.heads.head import signed_power
 from mkdesc.measures.descriptors import as_descriptors
 
-__all__ = ["Statistics"]
-
 Array = NDArray[np.float64]
 
 #: Rows that are brought to double precision at a time.

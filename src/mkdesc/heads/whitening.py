@@ -18,13 +18,6 @@ from mkdesc.measures.descriptors import as_descriptors
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = [
-    "METHODS",
-    "Whitening",
-    "learn_head",
-    "linear_head",
-    "pca_scale",
-]
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,6 @@ from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.reading import opencv
 
-__all__ = ["adapted_frames", "dominant_directions", "region_frames"]
-
 #: Turns of the iteration that makes blobs round, how far from round they may end (ratio of the
 #: eigenvalues of second moments), and how slanted they may get on the way.
 ROUNDS, ROUND, SLANTED = 6, 1.8, 6.0

@@ -16,8 +16,6 @@ from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import SIDE, affine_frames, to_frames
 from mkdesc.images.gray import as_gray
 
-__all__ = ["check_interpolation", "choose_levels", "compile_for", "cut_patches"]
-
 #: Patches per unit of work.
 BLOCK = 64
 #: Samples per pixel along one axis, at most: beyond it a coarser level is taken.

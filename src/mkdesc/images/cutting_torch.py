@@ -17,8 +17,6 @@ from torch.nn.functional import conv2d, grid_sample, pad
 from mkdesc.images.cutting import MOST_SAMPLES, check_interpolation, choose_levels
 from mkdesc.images.frames import SIDE, to_frames
 
-__all__ = ["cut_patches", "cut_squares"]
-
 #: Samples that are taken at a time: bounds the memory.
 MOST_AT_ONCE = 1 << 24
 

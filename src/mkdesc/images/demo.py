@@ -16,8 +16,6 @@ from mkdesc._support.files import atomic_path
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.images.writing import encode_image
 
-__all__ = ["SceneView", "photograph", "scene_views", "slanted", "warped", "write_demo"]
-
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 

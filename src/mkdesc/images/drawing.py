@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc.images.reading import opencv
 from mkdesc.images.writing import encode_image
 
-__all__ = ["draw_matches", "spread_out", "svg_of_matches"]
-
 #: Lines drawn at most (more hide each other), and the pixels of the longer side of either image.
 LINES, LONGEST = 120, 1000
 #: Space between the images, and above them for the caption.

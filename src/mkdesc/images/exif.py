@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["focal_length"]
-
 #: Width of the film that "in 35 mm" means, in millimetres.
 _FILM = 36.0
 _EXIF_FOLDER, _FOCAL_IN_35MM = 0x8769, 0xA405

@@ -27,14 +27,6 @@ from mkdesc.images.detectors.keypoints import Keypoints, as_points
 if TYPE_CHECKING:
     import cv2
 
-__all__ = [
-    "SIDE",
-    "affine_frames",
-    "as_frames",
-    "frames_from_points",
-    "inside",
-    "to_frames",
-]
 
 #: Side of a patch in units of sigma, unless told otherwise: the square that SIFT looks at.
 SIDE = 12.0

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import in_native_order, unmasked
 
-__all__ = ["as_gray", "as_gray_uint8"]
-
 _TYPES = ("uint8", "uint16", "float32", "float64")
 
 

@@ -14,8 +14,6 @@ import re
 import struct
 from typing import NamedTuple
 
-__all__ = ["Header", "read_header"]
-
 #: A TIFF's types of whole numbers.
 _TIFF_NUMBERS = {1: "B", 3: "H", 4: "I", 16: "Q"}
 #: Bytes of one value of its types.

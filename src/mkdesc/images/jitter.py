@@ -16,19 +16,6 @@ from mkdesc._support.check import check_number
 from mkdesc.images.frames import as_frames
 from mkdesc.images.reading import opencv
 
-__all__ = [
-    "COLUMNS",
-    "LEVELS",
-    "SCALES_PER_SIDE",
-    "Jitter",
-    "Photometric",
-    "as_jitter",
-    "change_image",
-    "draw_jitter",
-    "jitter_frames",
-    "jitter_homographies",
-]
-
 #: What is drawn for each patch; angles in degrees, clockwise in the patch (y points down).
 COLUMNS = (
     "rotation",

@@ -17,15 +17,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.header import read_header
 
-__all__ = [
-    "MAX_PIXELS",
-    "has_opencv",
-    "one_opencv_thread_each",
-    "opencv",
-    "read_gray",
-    "reduced",
-]
-
 #: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
 #: to more than the memory holds.
 MAX_PIXELS = 250_000_000

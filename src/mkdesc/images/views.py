@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc.images.frames import affine_frames
 from mkdesc.images.reading import opencv
 
-__all__ = ["View", "back_to_photograph", "seen_through", "synthesise", "turns_for"]
-
 #: Degrees between two turns at tilt 1; at tilt t a t-th of it.
 STEP = 72.0
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.reading import opencv
 
-__all__ = ["OWN_PICTURE", "encode_image", "encode_picture", "marked"]
-
 #: What tells a picture that this package drew from any photograph.
 OWN_PICTURE = b"Software\0mkdesc"
 

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["AngleKernel"]
-
 
 class AngleKernel(ABC):
     """A kernel of two angles: a function of their difference, even and of positive frequencies.

@@ -11,8 +11,6 @@ from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.products import Product
 
-__all__ = ["match_kernel"]
-
 #: Pixels of the first patch that are compared with all of the second at a time.
 _ROWS = 64
 

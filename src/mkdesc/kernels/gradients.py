@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["angle", "gradients", "second_order"]
-
 Array = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PatchGrid", "patch_grid"]
-
 Plane = NDArray[np.float64]
 
 

@@ -40,20 +40,6 @@ from mkdesc.kernels.preparation import (
 from mkdesc.kernels.products import Factor, Product
 from mkdesc.kernels.vonmises import VonMises
 
-__all__ = [
-    "CARTESIAN",
-    "CARTESIAN_RELATIVE",
-    "EXTENDED",
-    "EXTENDED_24",
-    "EXTENDED_FINE",
-    "NAMED",
-    "POLAR",
-    "POLAR_ABSOLUTE",
-    "Parametrization",
-    "as_parametrization",
-    "product",
-]
-
 #: Longest raw descriptor; anything longer is a slip of the pen.
 MOST_DIMS = 100_000
 #: Most products, and the longest text: reading takes a time that grows with its square.

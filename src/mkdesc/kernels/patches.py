@@ -10,16 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import in_native_order, unmasked
 
-__all__ = [
-    "SMALLEST",
-    "as_patches",
-    "check_finite",
-    "nonfinite_error",
-    "one_patch",
-    "plain_block",
-    "resize_patches",
-]
-
 #: Smallest patch side that can be described.
 SMALLEST = 8
 

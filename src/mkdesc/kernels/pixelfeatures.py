@@ -15,17 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Intensity",
-    "OwnFeature",
-    "Shape",
-    "compress",
-    "own_features",
-    "registered_feature",
-    "remember_feature",
-    "shape_features",
-]
-
 Array = NDArray[np.float64]
 
 #: Added to the squared strength of the second derivatives before its square root.

@@ -12,8 +12,6 @@ from mkdesc.kernels.grid import PatchGrid, patch_grid
 from mkdesc.kernels.pixelfeatures import OwnFeature, compress, own_features, shape_features
 from mkdesc.kernels.preparation import Preparation
 
-__all__ = ["SPATIAL", "pixel_values", "positions"]
-
 #: Attributes of a pixel's position, with the factor that maps each to an angle.
 SPATIAL = {"x": np.pi / 2, "y": np.pi / 2, "rho": np.pi, "phi": 1.0}
 

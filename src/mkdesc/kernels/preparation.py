@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FINE_24", "PAPER", "PREPARATIONS", "STANDARD", "STANDARD_24", "Preparation"]
-
 Array = NDArray[np.float64]
 
 #: The preparations that parametrizations can have, by name.

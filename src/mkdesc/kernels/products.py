@@ -15,8 +15,6 @@ from mkdesc.kernels.angles import AngleKernel
 from mkdesc.kernels.pixelfeatures import Intensity, OwnFeature, Shape
 from mkdesc.kernels.pixelvalues import SPATIAL
 
-__all__ = ["ANGULAR", "BUILT_IN", "Factor", "Product"]
-
 #: Attributes of a gradient: the angle itself, and the angle relative to ``phi``.
 ANGULAR = ("theta", "relative_theta")
 #: Other features of a pixel.

@@ -15,8 +15,6 @@ from mkdesc.kernels.pixelfeatures import OwnFeature, remember_feature
 from mkdesc.kernels.preparation import PREPARATIONS
 from mkdesc.kernels.products import BUILT_IN
 
-__all__ = ["register_feature"]
-
 Array = NDArray[np.float64]
 
 

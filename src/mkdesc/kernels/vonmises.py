@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.check import check_integer, check_number
 from mkdesc.kernels.angles import AngleKernel
 
-__all__ = ["VonMises"]
-
 #: Most frequencies: so many are tested, and agree in all computations; kernels have far fewer.
 MOST_FREQUENCIES = 64
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 
-__all__ = ["Clock"]
-
 #: Steps over which the rate rises to its full size, at most a tenth of all.
 WARM_UP = 200
 

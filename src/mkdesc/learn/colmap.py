@@ -21,8 +21,6 @@ from mkdesc.images.frames import SIDE
 from mkdesc.images.reading import read_gray
 from mkdesc.learn.shards import TrainingBlock
 
-__all__ = ["PointShard", "colmap_blocks", "point_shards"]
-
 #: How far, in pixels, the keypoint of an observation may be.
 NEAR = 1.5
 

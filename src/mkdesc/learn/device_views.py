@@ -16,8 +16,6 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.photos import FreshPhotos, View
 from mkdesc.learn.views import FreshViews
 
-__all__ = ["DeviceViews"]
-
 #: Descriptors that are moved at a time.
 ROWS = 1 << 15
 

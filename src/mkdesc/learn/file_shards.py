@@ -15,8 +15,6 @@ from mkdesc.datasets.patch_files import open_patches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.learn.shards import PairRows, TrainingBlock
 
-__all__ = ["RowShard", "SequenceShard", "SubsetShard", "pairs_among", "whole_points"]
-
 Indices = NDArray[np.integer]
 
 

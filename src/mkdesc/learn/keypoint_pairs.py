@@ -19,8 +19,6 @@ from mkdesc.images.detectors.places import RADIUS
 from mkdesc.learn.keypoint_rewards import shown
 from mkdesc.learn.keypoint_views import Pairs, project
 
-__all__ = ["Correspondences", "Found", "correspond", "find_points"]
-
 #: Pixels, times the scale of a keypoint (at most twice): what is nearer to where a keypoint should
 #: be is its partner; only what is farther away than the second is certainly another place.
 PARTNER, OTHER = 1.5, 4.0

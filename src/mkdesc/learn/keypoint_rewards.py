@@ -25,8 +25,6 @@ from mkdesc.images.detectors.learned_torch import (
 )
 from mkdesc.learn.keypoint_views import Pairs, project
 
-__all__ = ["Describe", "Drawn", "Matched", "Rules", "best_points", "draw_points", "match_points", "shown"]
-
 #: Unit vectors (N, D) of patches (N, W, W) in [0, 1].
 Describe = Callable[[Tensor], Tensor]
 

@@ -20,16 +20,6 @@ from mkdesc.learn.clock import Clock
 from mkdesc.learn.keypoint_rewards import Describe, Rules, best_points, draw_points, match_points
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe
 
-__all__ = [
-    "Figures",
-    "KeypointRecipe",
-    "Taught",
-    "describe_with",
-    "fresh_weights",
-    "measure",
-    "teach",
-]
-
 #: Steps between news, and how often, in all, it is checked whether weights are the best so far.
 NEWS, CHECKS = 10, 10
 #: Pairs of views that decide which weights are the best, and those that figures are of.

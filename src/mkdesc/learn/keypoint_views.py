@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, conv2d, grid_sample, pad
 
-__all__ = ["Pairs", "Photos", "ViewRecipe", "project"]
-
 #: Half the taps of the blur that views get.
 _BLUR_RADIUS = 6
 

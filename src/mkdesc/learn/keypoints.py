@@ -29,7 +29,6 @@ from mkdesc.models import load_model
 if TYPE_CHECKING:
     from mkdesc.learn.keypoint_training import Figures, KeypointRecipe
 
-__all__ = ["KeypointReport", "LearnedKeypoints", "hold_out", "learn_keypoints", "recipe_for"]
 
 #: Steps on a GPU and on a CPU, unless told otherwise.
 GPU_STEPS, CPU_STEPS = 3000, 300

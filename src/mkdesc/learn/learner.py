@@ -37,8 +37,6 @@ from mkdesc.learn.views import FixedViews, FreshViews, Replacement
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import fpr95
 
-__all__ = ["learn_model"]
-
 #: Pairs of held-out patches that are compared, at most, matching and not.
 SCORED = 50_000
 #: Where a folder of parts says what they are made of.
@@ -201,7 +199,7 @@ def _begin(folder: Path, shards: Sequence[Shard], *settings: Any) -> None:
 def _checked(mkd: MKD | None, whitening: Whitening | None) -> tuple[MKD, Whitening]:
     """Copies of what to learn with: the caller's stay as they are."""
     mkd = MKD(**(MKD() if mkd is None else mkd).get_params(deep=False))
-    mkd.set_params(whitening=None, head=None, output="float32")
+    mkd.set_params(whitening=None, head=None, ratio=None, output="float32")
     chosen = Whitening("gda", power=0.75) if whitening is None else whitening
     chosen.check()
     most = as_parametrization(mkd.parametrization).dims  # a small descriptor keeps all it has

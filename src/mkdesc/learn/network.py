@@ -12,8 +12,6 @@ from torch.nn.functional import cross_entropy, normalize
 from mkdesc.heads.head import Power
 from mkdesc.heads.layers import Layers
 
-__all__ = ["LOSSES", "Network", "hardest_loss", "softmax_loss"]
-
 #: Two learned descriptors with a larger dot product are of one place, detected twice.
 SAME = 0.999
 #: What distances of matching pairs should be smaller by than those of others.

@@ -32,18 +32,6 @@ from mkdesc.images.listing import find_images
 from mkdesc.images.reading import read_gray, reduced
 from mkdesc.learn.shards import TrainingBlock
 
-__all__ = [
-    "VIEWS",
-    "FreshPhotos",
-    "PhotoBlock",
-    "PhotoShard",
-    "Recipe",
-    "View",
-    "list_photos",
-    "photo_block",
-    "photo_blocks",
-]
-
 #: The views of a keypoint: how strongly each is changed.
 VIEWS = ("plain", "easy", "easy", "hard", "hard", "tough", "tough", "stronger")
 

@@ -11,8 +11,6 @@ import numpy as np
 from mkdesc.descriptor import MKD
 from mkdesc.models import Card, save_model
 
-__all__ = ["Learned", "Report"]
-
 
 @dataclass(frozen=True)
 class Report:

@@ -24,8 +24,6 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import METHODS, Whitening
 
-__all__ = ["Part", "Shard", "TrainingBlock", "gather", "held_out", "parts_of"]
-
 #: One point in so many is held out of the learning, to score it.
 HELD_OUT = 10
 #: Rows of descriptors that are added at a time.

@@ -36,15 +36,6 @@ from mkdesc.learn.report import Learned
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
 from mkdesc.learn.trained_head import TrainedHead
 
-__all__ = [
-    "learn_colmap",
-    "learn_hpatches",
-    "learn_patches",
-    "learn_photos",
-    "learn_phototourism",
-]
-
-
 T = TypeVar("T")
 
 #: Patches of a shard, about.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from mkdesc.learn.training import Trained
 
-__all__ = ["KINDS", "LOSS_NAMES", "TrainedHead", "split_points"]
 
 #: What is trained, and the size of its steps.
 KINDS = {"mlp": 1e-3, "linear": 2e-4}

@@ -18,8 +18,6 @@ from mkdesc.learn.clock import Clock
 from mkdesc.learn.network import LOSSES, Network
 from mkdesc.learn.views import Views
 
-__all__ = ["Schedule", "Trained", "torch_threads", "train"]
-
 DECAY = 1e-4
 #: How often, in all, it is checked whether the layers are the best so far.
 CHECKS = 20

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from mkdesc._support.work import in_order
 
-__all__ = ["FixedViews", "FreshViews", "Replacement", "Views"]
-
 #: More replacements than anybody waits for.
 _MANY = 1 << 40
 

@@ -14,8 +14,6 @@ from mkdesc.images.reading import opencv
 from mkdesc.images.views import slopes
 from mkdesc.matching.verification import transfer_errors
 
-__all__ = ["affinities", "frames_agree", "frames_follow", "homography_from_frames"]
-
 #: Guesses that are followed up, out of all single matches.
 FOLLOWED = 12
 

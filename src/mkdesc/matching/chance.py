@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["SAMPLES", "disc_share", "false_alarms", "strip_share"]
-
 #: Matches that determine a geometry.
 SAMPLES = {"homography": 4, "fundamental": 7, "essential": 5}
 

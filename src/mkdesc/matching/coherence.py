@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from mkdesc.matching.affinities import SHAPE, affinities
 from mkdesc.matching.frame_matches import FrameMatches
 
-__all__ = ["Coherence", "Size", "coherence", "distinct_places", "in_front"]
-
 #: Positions that are nearer, as a share of the diagonal of their image, are one place.
 PLACE = 0.01
 

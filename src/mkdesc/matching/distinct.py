@@ -19,8 +19,6 @@ from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.matching.nearest import augmented, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
 
-__all__ = ["APART", "DistinctMatches", "match_distinct"]
-
 #: Pixels within which two descriptors are of one place.
 APART = 10.0
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FrameMatches", "LocalFeatures", "join_features", "plain_features"]
-
 #: Pixels within which two matches, in both images, are one.
 SAME = 3.0
 

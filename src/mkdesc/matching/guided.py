@@ -18,8 +18,6 @@ from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.nearest import Matches, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
 
-__all__ = ["match_guided", "rematch"]
-
 #: Guided matches are as near as this share of the known ones: distances mean other things with
 #: other descriptors.
 USUAL = 0.95

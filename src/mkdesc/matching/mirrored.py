@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.reading import opencv
 
-__all__ = ["mirrored_homography", "mirrors", "share_turned_over"]
-
 #: Share of the matches of a fundamental matrix, and how many of them, that a homography that
 #: mirrors must explain. Of mirror images of photographs it explains 0.4 and more.
 EXPLAINED, FEWEST = 0.25, 10

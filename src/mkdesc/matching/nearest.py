@@ -25,11 +25,6 @@ from mkdesc.measures.distances import pair_distances
 if TYPE_CHECKING:
     import cv2
 
-__all__ = [
-    "Matches",
-    "check_limits",
-    "match_descriptors",
-]
 
 #: Descriptors per block, of the first and of the second set: 32 MB of scores.
 ROWS, COLUMNS = 1024, 8192

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["as_positions"]
-
 
 def as_positions(name: str, xy: ArrayLike, count: int | None = None) -> NDArray[np.float64]:
     """Positions (M, 2) as float64; ValueError for anything else, and if there are not ``count``.

@@ -29,24 +29,6 @@ from mkdesc.matching.verification import (
     verify_matches,
 )
 
-__all__ = [
-    "AMBIGUOUS",
-    "UNVERIFIED",
-    "VERIFIED",
-    "TwoViewOptions",
-    "TwoViewResult",
-    "Verdict",
-    "fit_homography",
-    "guide",
-    "judge",
-    "judged",
-    "match_and_verify",
-    "nothing_found",
-    "tentative_matches",
-    "verify",
-    "verify_near_plane",
-]
-
 #: The verdicts there are.
 VERIFIED, AMBIGUOUS, UNVERIFIED = "verified", "ambiguous", "unverified"
 

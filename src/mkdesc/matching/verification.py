@@ -15,15 +15,6 @@ from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.positions import as_positions
 
-__all__ = [
-    "GEOMETRIES",
-    "Verified",
-    "check_geometry",
-    "choose_geometry",
-    "transfer_errors",
-    "verify_matches",
-]
-
 #: What matches can agree on, and how many must do so to mean anything: between photographs that
 #: have nothing in common 5 to 7 agree on a homography and 13 to 18 on a fundamental matrix. That
 #: of essential matrices, which are fewer, is a guess in between.

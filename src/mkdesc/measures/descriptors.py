@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import unmasked
 
-__all__ = ["as_descriptors"]
-
 #: Rows that are checked at a time.
 BLOCK = 65536
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from mkdesc._support.threads import available_threads
 
-__all__ = ["pair_distances"]
-
 #: Pairs per unit of work: two gathered blocks of 128-D descriptors fit in a core's cache.
 BLOCK = 2048
 

@@ -15,19 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_choice, check_number
 
-__all__ = [
-    "Curve",
-    "Precision",
-    "average_precision",
-    "average_precisions",
-    "fpr95",
-    "fpr_at_recall",
-    "hit_precisions",
-    "precision_recall_curve",
-    "roc_auc",
-    "roc_curve",
-]
-
 Precision = Literal["trec", "trapezoid"]
 _PRECISIONS = ("trec", "trapezoid")
 

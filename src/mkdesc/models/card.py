@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 
-__all__ = ["CONVENTIONS", "LARGEST", "SCHEMA", "Card", "read_json"]
-
 #: Number of the format.
 SCHEMA = 2
 
@@ -70,6 +68,9 @@ class Card:
     side
         Side of keypoints' patches, in units of their sigma, that the model is best used at; None
         if it was not made for keypoints.
+    ratio
+        Of Lowe's test, that suits these descriptors; None: not known. Files without it do not
+        mention it.
     learned_from
         Source, counts and settings of the learning, as plain values.
     created
@@ -89,6 +90,7 @@ class Card:
     method: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     side: float | None = None
+    ratio: float | None = None
     learned_from: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     sha256: str = ""
@@ -107,13 +109,20 @@ class Card:
             )
         if self.side is not None and not 0 < self.side < np.inf:
             raise ValueError(f"its card says side = {self.side}, expected a number > 0 or null")
+        if self.ratio is not None and not 0 < self.ratio <= 1:
+            raise ValueError(
+                f"its card says ratio = {self.ratio}, expected a number > 0 and <= 1, or null"
+            )
         if not self.preparation:
             numbers = preparation_numbers(self.parametrization)
             object.__setattr__(self, "preparation", numbers)
 
     def to_json(self) -> str:
         """The card as JSON text."""
-        return json.dumps(asdict(self), sort_keys=True, allow_nan=False)
+        values = asdict(self)
+        if self.ratio is None:  # so that files of before there was one stay what they are
+            del values["ratio"]
+        return json.dumps(values, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Card:
@@ -122,7 +131,7 @@ class Card:
             raise ValueError(
                 f"its schema is {values.get('schema')!r}; this version reads {SCHEMA}"
             )
-        if set(values) != {one.name for one in fields(cls)}:
+        if {*values, "ratio"} != {one.name for one in fields(cls)}:
             raise ValueError(f"its card has the fields {', '.join(sorted(values))}")
         card = cls(**values)
         expected = {
@@ -159,6 +168,7 @@ class Card:
             "whitening": self.method or "none: a head of its own",
             **self.params,
             "side": "not for keypoints" if self.side is None else f"{self.side:g} sigma",
+            "ratio": "not known" if self.ratio is None else f"{self.ratio:g}",
             **{f"learned: {key}": value for key, value in self.learned_from.items()},
             "created": self.created,
             "schema": self.schema,

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc.kernels.patches import as_patches
 from mkdesc.models.opening import open_model
 
-__all__ = ["describe"]
-
 
 def describe(
     patches: ArrayLike, model: str | os.PathLike[str] | None = None, resize: bool = False

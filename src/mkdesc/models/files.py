@@ -26,15 +26,6 @@ from mkdesc.models.card import Card, read_json
 from mkdesc.models.kornia_layout import from_kornia
 from mkdesc.models.operations import Tensors, head_of, operations_of
 
-__all__ = [
-    "OWN_MODEL",
-    "bundled_models",
-    "load_model",
-    "read_card",
-    "read_tensors",
-    "save_model",
-]
-
 #: What model files of this package have in them.
 OWN_MODEL = rb"(?s)\A.{8}\{.*\"mkdesc\""
 
@@ -101,6 +92,7 @@ def save_model(
         method=params.pop("method", None),
         params={name: value for name, value in params.items() if name != "dims"},
         side=None if mkd.side is None else float(mkd.side),
+        ratio=None if mkd.ratio is None else float(mkd.ratio),
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
     )
@@ -224,7 +216,8 @@ def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
         raise ValueError("its card does not match its tensors (sha256 differs)")
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
-    mkd = MKD(as_parametrization(card.parametrization), card.patch_size, side=card.side)
+    kernels = as_parametrization(card.parametrization)
+    mkd = MKD(kernels, card.patch_size, side=card.side, ratio=card.ratio)
     if card.method is None:
         mkd.head = head
     else:

@@ -12,8 +12,6 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import METHODS, Whitening, linear_head, pca_scale
 from mkdesc.models.operations import Tensors
 
-__all__ = ["from_kornia"]
-
 #: Raw dimensions of these files, which do not name their kernels.
 _KERNELS = {238: "polar+cartesian", 175: "polar", 63: "cartesian"}
 _PATCH_SIZE = 64

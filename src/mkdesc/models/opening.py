@@ -9,8 +9,6 @@ from typing import NamedTuple
 from mkdesc.descriptor import MKD
 from mkdesc.models.files import bundled_models, load_model
 
-__all__ = ["ModelChoice", "model_file", "open_model", "parse_model"]
-
 
 class ModelChoice(NamedTuple):
     """A bundled model or a file; and, for files of several models, which of them."""

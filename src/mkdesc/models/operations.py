@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu, Stage
 
-__all__ = ["Tensors", "head_of", "operations_of"]
-
 Tensors = dict[str, NDArray[Any]]
 Operation = dict[str, Any]
 

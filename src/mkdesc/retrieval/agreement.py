@@ -12,8 +12,6 @@ from mkdesc.images.frames import frames_from_points
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
 from mkdesc.matching.two_views import TwoViewOptions, Verdict, match_and_verify
 
-__all__ = ["Agreement", "agree", "local_features"]
-
 #: Ratio test, and pixels an inlier may be off.
 RATIO, THRESHOLD = 0.95, 4.0
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["assign_words", "learn_words", "words_for"]
-
 #: Descriptors to learn from, per word, and rounds of Lloyd's algorithm.
 SAMPLES, ROUNDS = 32, 5
 #: Descriptors per word that there must be.

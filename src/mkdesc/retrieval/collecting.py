@@ -17,8 +17,6 @@ from mkdesc.retrieval.codebook import SAMPLES, learn_words, words_for
 from mkdesc.retrieval.segments import Entry
 from mkdesc.retrieval.signature import make_signature
 
-__all__ = ["STRONGEST", "learn_from", "signatures_of"]
-
 #: Images that words are learned from, at most.
 LEARN = 2000
 #: Keypoints of an image that count.

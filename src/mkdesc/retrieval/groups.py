@@ -10,8 +10,6 @@ from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of, similar_pairs
 
-__all__ = ["find_groups", "verified_pairs"]
-
 #: Matches of two images that must agree for them to show the same scene: one wrong link joins
 #: two scenes, so more than elsewhere.
 LEAST = 30

@@ -18,8 +18,6 @@ from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
 from mkdesc.retrieval.signature import make_signature
 
-__all__ = ["Box", "Found", "Index"]
-
 #: Left, top, right and bottom of a part of an image, in pixels.
 Box = tuple[float, float, float, float]
 

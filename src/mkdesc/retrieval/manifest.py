@@ -31,16 +31,6 @@ from mkdesc.features.folder import Settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.segments import Segment
 
-__all__ = [
-    "FEATURES",
-    "INDEX",
-    "Manifest",
-    "is_part",
-    "read_manifest",
-    "remove_others",
-    "write_manifest",
-]
-
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
 #: Names of what a manifest names, and of what a killed process leaves half written.

@@ -13,18 +13,6 @@ from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 from mkdesc.images.listing import SUFFIXES
 
-__all__ = [
-    "AT_HAND",
-    "NamePair",
-    "all_pairs",
-    "check_output",
-    "near_pairs",
-    "ordered",
-    "read_pairs",
-    "sequential_pairs",
-    "write_pairs",
-]
-
 NamePair = tuple[str, str]
 
 

@@ -15,8 +15,6 @@ from mkdesc._support.work import in_order
 from mkdesc.retrieval.segments import Segment
 from mkdesc.retrieval.signature import Signature
 
-__all__ = ["Neighbour", "Signatures", "best_of"]
-
 
 class Neighbour(NamedTuple):
     """An image by its name, and how similar it is, 0 to 1."""

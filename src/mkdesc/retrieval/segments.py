@@ -18,8 +18,6 @@ from mkdesc._support.files import atomic_folder, read_json
 from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
 
-__all__ = ["SEGMENT", "Entry", "Segment", "write_segment", "write_segments"]
-
 #: The name of an image, the fingerprint of its file, and its signature.
 Entry = tuple[str, str, Signature]
 

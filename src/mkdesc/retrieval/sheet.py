@@ -13,8 +13,6 @@ from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.index import Box, Found
 
-__all__ = ["contact_sheet"]
-
 #: Pixels: height of all images, most of their width, the space around them, the text below.
 HEIGHT, WIDTH, GAP, TEXT = 240, 480, 10, 26
 #: Pixels of a row of the sheet, and matches drawn, at most.

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from mkdesc.retrieval.codebook import assign_words
 
-__all__ = ["Signature", "make_signature", "pack_signs", "similarity", "worth"]
-
 #: The power alpha of the paper.
 SELECTIVITY = 3
 

@@ -17,8 +17,6 @@ from mkdesc.retrieval.pairs import NamePair, near_pairs, ordered
 from mkdesc.retrieval.search import Signatures, best_of
 from mkdesc.retrieval.segments import write_segments
 
-__all__ = ["groups_of", "neighbours_for", "retrieved_pairs", "similar_pairs"]
-
 
 def neighbours_for(images: int) -> int:
     """With how many others to match an image on average, where nothing else is said.

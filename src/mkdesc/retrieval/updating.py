@@ -37,8 +37,6 @@ from mkdesc.retrieval.manifest import (
 )
 from mkdesc.retrieval.segments import SEGMENT, Entry, Segment, write_segments
 
-__all__ = ["DEFAULT", "Updated", "build_index"]
-
 #: Words are learned again when there are so many times as many images.
 GROWTH = 4
 #: What an index describes images by, if nothing else is said.

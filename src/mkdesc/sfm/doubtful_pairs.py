@@ -22,8 +22,6 @@ from mkdesc.matching.two_views import VERIFIED, TwoViewOptions, Verdict, judge
 from mkdesc.matching.verification import Verified
 from mkdesc.retrieval.pairs import AT_HAND
 
-__all__ = ["WITHIN", "drop_doubtful_pairs", "geometry_of"]
-
 #: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
 WITHIN = 4.0
 

@@ -17,8 +17,6 @@ from mkdesc.matching.guided import rematch
 from mkdesc.retrieval.agreement import local_features
 from mkdesc.sfm.doubtful_pairs import WITHIN, geometry_of
 
-__all__ = ["guide_pairs"]
-
 
 def guide_pairs(
     base: Path,

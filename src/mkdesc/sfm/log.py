@@ -8,8 +8,6 @@ from pathlib import Path
 
 from mkdesc.datasets.colmap import pycolmap_module
 
-__all__ = ["LOG", "colmap_log"]
-
 #: Name of the file in the folder of a reconstruction.
 LOG = "colmap.log"
 #: All levels (0 is INFO), and only what ends the program (3 is FATAL) on the terminal.

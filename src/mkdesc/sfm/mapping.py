@@ -19,7 +19,6 @@ from mkdesc.sfm.scenes import certain_pairs, scenes_among
 if TYPE_CHECKING:
     import pycolmap
 
-__all__ = ["SPARSE", "map_images", "verify_pairs", "why_no_model"]
 
 #: Where models are, in the folder of a reconstruction.
 SPARSE = "sparse"

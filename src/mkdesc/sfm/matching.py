@@ -16,8 +16,6 @@ from mkdesc.features.folder import features_path, load_file
 from mkdesc.matching.nearest import Matches, match_descriptors
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 
-__all__ = ["match_pairs"]
-
 
 def match_pairs(
     base: Path,

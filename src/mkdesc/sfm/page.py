@@ -16,8 +16,6 @@ from mkdesc._support.files import atomic_path
 from mkdesc.sfm.report import SfmReport
 from mkdesc.sfm.scenes import certain_pairs
 
-__all__ = ["PAGE", "write_page"]
-
 #: Name of the page in the folder of a reconstruction.
 PAGE = "report.html"
 #: Points and edges of the graph shown at most: a page of some megabytes.

@@ -35,8 +35,6 @@ from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.report import SfmReport, make_report, read_report
 from mkdesc.sfm.scenes import share_cameras
 
-__all__ = ["PAIRS", "Matched", "SfmOptions", "map_database", "match_images", "reconstruct"]
-
 #: Ways to choose pairs, besides a file of them.
 PAIRS = ("auto", "exhaustive", "sequential", "retrieved")
 #: Images that are all matched with each other if nothing else is said.

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from mkdesc.datasets.colmap import pycolmap_module
 
-__all__ = ["refine_centres"]
-
 #: Standard deviation of principal points from the middle, as a share of the longer side.
 PRIOR = 0.005
 #: Images that a camera must have taken, at least.

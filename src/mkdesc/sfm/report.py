@@ -13,8 +13,6 @@ from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.retrieval.pairs import NamePair
 from mkdesc.sfm.scenes import verified_counts
 
-__all__ = ["SfmReport", "make_report", "read_report"]
-
 #: Matches of two images below which an image that has no others is doubtful.
 WEAK = 100
 

@@ -18,8 +18,6 @@ from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of
 from mkdesc.sfm.doubtful_pairs import WITHIN
 
-__all__ = ["certain_pairs", "scenes_among", "share_cameras", "verified_counts"]
-
 #: log10 of how often, over all pairs of a database, chance may connect two images. Matches are
 #: not as independent as chance has it: of 760 unrelated pairs one is at -3.
 BY_CHANCE = -6.0

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["DIVERGING", "LINES", "MAP", "MARK", "MARK_EDGE", "colour_map"]
-
 #: Of maps, from unlike to similar: viridis, which is even in brightness for all eyes.
 MAP = (
     "#440154",

@@ -15,7 +15,6 @@ from mkdesc.visual.plotting import add_scale, draw_image, draw_map, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["extended_figure", "surroundings"]
 
 Array = NDArray[np.float64]
 

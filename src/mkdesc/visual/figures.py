@@ -31,14 +31,6 @@ from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "choose_whitenings",
-    "combination_figure",
-    "draw_figures",
-    "kernels_figure",
-    "parametrizations_figure",
-    "whitening_figure",
-]
 
 #: The pixel of Figures 2 and 3, and the three of Figure 4: (row, column).
 PIXEL = (20, 20)

@@ -15,8 +15,6 @@ from mkdesc.kernels.patches import one_patch
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.visual.whitenings import WhiteningLike, as_head
 
-__all__ = ["Contributions", "contributions", "part_scores"]
-
 Array = NDArray[np.float64]
 
 

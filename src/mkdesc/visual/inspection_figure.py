@@ -21,7 +21,6 @@ from mkdesc.visual.plotting import add_scale, draw_image, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Inspection", "inspect_pair", "inspection_figure", "read_patch"]
 
 Array = NDArray[np.float64]
 

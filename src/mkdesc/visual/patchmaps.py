@@ -19,8 +19,6 @@ from mkdesc.kernels.pixelvalues import positions
 from mkdesc.kernels.products import Product
 from mkdesc.visual.whitenings import WhiteningLike, as_head, linear_part
 
-__all__ = ["part_scales", "patch_map"]
-
 Array = NDArray[np.float64]
 #: What kernels look at in pixels, by name, as in :func:`mkdesc.kernels.pixelvalues.pixel_values`.
 Values = Mapping[str, Array]

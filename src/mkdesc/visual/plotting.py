@@ -20,16 +20,6 @@ from mkdesc.visual.colours import MAP, MARK, MARK_EDGE, colour_map
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FORMATS",
-    "MUCH",
-    "add_scale",
-    "check_output",
-    "draw_image",
-    "draw_map",
-    "new_figure",
-    "write_figure",
-]
 
 #: Kinds of files that figures are written as, and what keeps the date out of each.
 FORMATS: dict[str, dict[str, str | None]] = {

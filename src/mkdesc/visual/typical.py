@@ -14,8 +14,6 @@ from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.frames import SIDE, inside, to_frames
 from mkdesc.images.jitter import Photometric, change_image, jitter_frames
 
-__all__ = ["Spread", "Typical", "typical_scores"]
-
 #: Keypoints of the photograph, at most, and how much a view of one differs from it.
 KEYPOINTS, LEVEL = 300, "hard"
 #: The share of scores that a spread covers, in percent.

@@ -19,8 +19,6 @@ from mkdesc.kernels.patches import SMALLEST, check_finite, nonfinite_error, plai
 from mkdesc.kernels.pixelfeatures import own_features
 from mkdesc.kernels.preparation import PAPER, Preparation
 
-__all__ = ["compile_head", "describe", "is_compiled"]
-
 #: Patches per unit of work: small enough to share evenly, large enough to hide the call.
 BLOCK = 256
 

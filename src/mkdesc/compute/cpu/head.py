@@ -11,8 +11,6 @@ from mkdesc.compute.cpu.structures import Stages, single, whole
 from mkdesc.compute.cpu.unrolling import LANES, TILE_FUNCTIONS
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 
-__all__ = ["AFFINE", "NORM", "POWER", "RELU", "make_stages"]
-
 #: The kinds of stages as numbers.
 POWER, AFFINE, RELU, NORM = range(4)
 _KINDS = {Power: POWER, Affine: AFFINE, Relu: RELU, L2: NORM}

@@ -26,8 +26,6 @@ from mkdesc.compute.terms import ROUNDING, Plane, Separation, Terms, make_terms
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelfeatures import OwnFeature
 
-__all__ = ["PARITIES", "make_layout"]
-
 Array = NDArray[np.float64]
 
 #: The signs under x -> -x and y -> -y of the four kinds of spatial functions.

@@ -10,18 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Assembly",
-    "Functions",
-    "Layout",
-    "Preparing",
-    "Quantities",
-    "Stages",
-    "double",
-    "single",
-    "whole",
-]
-
 
 def _kept(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     """A copy that all threads share and nobody changes."""

@@ -18,8 +18,6 @@ from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.patches import check_finite, plain_block
 
-__all__ = ["chosen_device", "describe"]
-
 #: Patches that are moved to the device at a time: bounds the memory there.
 CHUNK = 1 << 15
 

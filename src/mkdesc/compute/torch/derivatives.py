@@ -10,8 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-__all__ = ["gradients", "second_order", "smoothed"]
-
 #: Numbers in a vector of any CPU, at most.
 LANES = 16
 

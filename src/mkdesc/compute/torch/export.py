@@ -16,8 +16,6 @@ from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.compute.torch.module import Descriptor
 
-__all__ = ["OWN_ONNX", "export_onnx"]
-
 #: Version of ONNX's operators: what onnxruntime 1.16 and later run.
 OPSET = 18
 #: What these files have in them: who wrote them, and the name of the output.

@@ -24,8 +24,6 @@ from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 from mkdesc.kernels.preparation import Preparation
 
-__all__ = ["Fused", "make_fused"]
-
 Array = NDArray[np.float64]
 
 #: The planes of the extended descriptor in the order in which its kernel sums them.

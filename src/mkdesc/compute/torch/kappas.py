@@ -14,8 +14,6 @@ from torch import Tensor, nn
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.vonmises import VonMises
 
-__all__ = ["Kappas"]
-
 #: Points of the trapezoidal rule; enough for kernels as narrow as kappa 10,000.
 POINTS = 1024
 

@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matrices", "difference_matrix", "make_matrices", "transposed"]
-
 Array = NDArray[np.float64]
 
 

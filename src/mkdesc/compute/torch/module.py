@@ -29,8 +29,6 @@ from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import own_features
 
-__all__ = ["Descriptor"]
-
 #: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
 #: computed in its caches.
 CPU_CHUNK, CHUNK, FUSED_CHUNK = 48, 8192, 1 << 16

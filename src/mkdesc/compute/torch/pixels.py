@@ -13,14 +13,6 @@ from torch import Tensor
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 from mkdesc.kernels.preparation import Preparation
 
-__all__ = [
-    "gradient_quantities",
-    "headroom",
-    "intensity_quantities",
-    "shape_quantities",
-    "standardised",
-]
-
 #: Gradients are scaled up by this before they are squared, where contrast is not removed: the
 #: squares of the smallest would vanish in float32.
 HEADROOM = 2.0**60

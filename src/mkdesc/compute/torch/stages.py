@@ -9,16 +9,6 @@ from torch.nn.functional import normalize
 
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu, Stage
 
-__all__ = [
-    "AffineStage",
-    "L2Stage",
-    "PowerStage",
-    "ReluStage",
-    "head_module",
-    "to_head",
-    "unit_rows",
-]
-
 #: Norms below this are none.
 TINY_NORM = 1e-30
 

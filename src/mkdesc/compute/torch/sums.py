@@ -12,8 +12,6 @@ from torch.nn.functional import pad
 from mkdesc.compute.terms import Terms
 from mkdesc.compute.torch.stages import unit_rows
 
-__all__ = ["Sums"]
-
 #: Products with fewer rows are summed one pixel after the other on a CPU, which rounds more.
 FEW = 8
 #: Functions come in groups of so many, of zeros if need be: products are faster by a quarter.

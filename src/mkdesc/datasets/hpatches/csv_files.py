@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.files import atomic_path
 
-__all__ = ["read_csv", "write_csv"]
-
 
 def read_csv(folder: str | Path, sequence: str, image: str) -> NDArray[np.float32]:
     """Descriptors (N, D) of one image.

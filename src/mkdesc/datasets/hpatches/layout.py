@@ -25,18 +25,6 @@ from mkdesc.images.reading import read_gray
 from mkdesc.images.writing import encode_image
 from mkdesc.kernels.patches import as_patches
 
-__all__ = [
-    "IMAGES",
-    "NOISES",
-    "HPatches",
-    "Sequence",
-    "Split",
-    "image_name",
-    "read_splits",
-    "sequence_type",
-    "write_sequence",
-]
-
 #: Levels of noise, and the letter that the names of their strips begin with.
 NOISES = {"easy": "e", "hard": "h", "tough": "t"}
 #: Names of the strips of a sequence.

@@ -55,8 +55,6 @@ from mkdesc.images.jitter import (
 from mkdesc.images.reading import read_gray
 from mkdesc.images.writing import encode_image
 
-__all__ = ["SIDE", "check_made", "make_sequence", "read_homography", "read_sequence", "thin"]
-
 #: Images of a sequence besides the reference.
 TARGETS = 5
 #: Side of the square in units of sigma. HPatches magnifies the detected scale by 5; its genuine

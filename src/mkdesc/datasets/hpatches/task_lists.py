@@ -13,17 +13,6 @@ from mkdesc._support.files import atomic_path
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.text_files import line_of_row, read_records
 
-__all__ = [
-    "RetrievalTask",
-    "VerificationTask",
-    "draw_retrieval",
-    "draw_verification",
-    "read_retrieval",
-    "read_verification",
-    "textured_patches",
-    "write_task",
-]
-
 #: Sizes of the published lists.
 PAIRS, QUERIES, DISTRACTORS = 1_000_000, 10_000, 20_000
 #: Pairs per patch, in the published lists about: smaller sets get shorter lists, as dense.

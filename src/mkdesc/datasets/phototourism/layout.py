@@ -24,16 +24,6 @@ from numpy.typing import NDArray
 from mkdesc.datasets.text_files import line_of_row, read_columns
 from mkdesc.images.reading import read_gray
 
-__all__ = [
-    "PATCH_SIZE",
-    "PER_SIDE",
-    "Interest",
-    "PatchPairs",
-    "Subset",
-    "count_patches",
-    "sheets",
-]
-
 PATCH_SIZE = 64
 #: Patches along a side of a sheet.
 PER_SIDE = 16

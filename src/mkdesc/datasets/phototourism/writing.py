@@ -13,8 +13,6 @@ from mkdesc.datasets.phototourism.layout import PATCH_SIZE, PER_SIDE, Interest
 from mkdesc.images.writing import encode_image
 from mkdesc.kernels.patches import as_patches
 
-__all__ = ["draw_pairs", "write_subset"]
-
 
 def write_subset(
     folder: str | Path,

@@ -14,17 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.heads.head import Head
 
-__all__ = [
-    "CsvDescriptor",
-    "Descriptor",
-    "LearnedDescriptor",
-    "PatchDescriptor",
-    "ProjectedDescriptor",
-    "base_of",
-    "file_hash",
-    "file_name",
-]
-
 Describe = Callable[[NDArray[np.uint8]], ArrayLike]
 
 

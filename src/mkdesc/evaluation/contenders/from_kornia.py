@@ -13,15 +13,6 @@ from mkdesc._support.files import read_safetensors
 from mkdesc._support.text import shorten
 from mkdesc.kernels.patches import resize_patches
 
-__all__ = [
-    "MODULES",
-    "NETWORKS",
-    "describe_with_kornia",
-    "load_state",
-    "torch_and_kornia",
-    "weights_file",
-]
-
 #: Side of the patches that each of kornia's descriptors is given, and the name under which torch
 #: keeps its weights, if it has any.
 MODULES = {

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from mkdesc._support.threads import available_threads
 from mkdesc.images.reading import opencv
 
-__all__ = ["CONTRIB", "contrib", "describe_contrib", "describe_sift", "root"]
-
 #: Side of SIFT's square in units of OpenCV's KeyPoint.size, which is 2 sigma: 12 sigma.
 SIFT_SIDE = 6.0
 #: Pixels by which a patch is continued (its border repeated) where a descriptor needs them.

@@ -45,8 +45,6 @@ from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models import bundled_models, open_model, parse_model, read_card
 
-__all__ = ["get_descriptor", "get_descriptors", "named_descriptors"]
-
 #: Size that raw descriptors are computed at; other patches are resized to it.
 PATCH_SIZE = 64
 #: Whitenings that can be learned on the training part.

@@ -41,8 +41,6 @@ from mkdesc.evaluation.training import (
 )
 from mkdesc.models import bundled_models
 
-__all__ = ["default_descriptors", "run_hpatches"]
-
 
 def default_descriptors() -> list[str]:
     """What is evaluated when nothing is named: the bundled models, raw MKD, SIFT and RootSIFT."""

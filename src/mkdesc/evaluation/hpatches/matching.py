@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,6 @@ from mkdesc._support.progress import Progress
 from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
-    Names,
     Scores,
     TaskResult,
     both_precisions,
@@ -17,11 +18,9 @@ from mkdesc.evaluation.hpatches.scores import (
 )
 from mkdesc.measures.distances import pair_distances
 
-__all__ = ["matching"]
-
 
 def matching(
-    descriptors: Descriptors, sequences: Names[str], progress: Progress | None = None
+    descriptors: Descriptors, sequences: Sequence[str], progress: Progress | None = None
 ) -> TaskResult:
     """Match every patch of the reference to its nearest neighbour in image k.
 
@@ -59,7 +58,7 @@ def matching(
         if progress is not None:
             progress("matching", len(detail), len(sequences))
 
-    def mean(names: Names[str], noises: Names[str]) -> Scores:
+    def mean(names: Sequence[str], noises: Sequence[str]) -> Scores:
         keys = detail[names[0]]["easy"]
         lists = [detail[name][noise] for name in names for noise in noises]
         return {key: float(np.mean([scores[key] for scores in lists])) for key in keys}

@@ -12,8 +12,6 @@ from mkdesc.evaluation.report.published import TABLE_2, TABLE_4_ALL, TABLE_4_OTH
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.report.table import Row, Table
 
-__all__ = ["hpatches_results"]
-
 #: Test sequences of the published splits a, b and c.
 PUBLISHED_TEST = 40
 

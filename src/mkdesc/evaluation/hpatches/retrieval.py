@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,19 +13,16 @@ from mkdesc.datasets.hpatches.task_lists import RetrievalTask
 from mkdesc.evaluation.hpatches.retrieval_pools import POOLS, pool_precisions
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
-    Names,
     Scores,
     TaskResult,
     get_descriptors,
 )
 
-__all__ = ["retrieval"]
-
 
 def retrieval(
     descriptors: Descriptors,
     task: RetrievalTask,
-    pools: Names[int] = POOLS,
+    pools: Sequence[int] = POOLS,
     progress: Progress | None = None,
 ) -> TaskResult:
     """Find a reference patch's five other images in pools of growing size.
@@ -93,7 +92,7 @@ def retrieval(
 
 
 def _in_order(
-    descriptors: Descriptors, names: Names[str], patches: NDArray[np.integer]
+    descriptors: Descriptors, names: Sequence[str], patches: NDArray[np.integer]
 ) -> NDArray[np.float32]:
     """Descriptors of a list of reference patches, in its order, each sequence looked up once."""
     ordered: NDArray[np.float32] | None = None

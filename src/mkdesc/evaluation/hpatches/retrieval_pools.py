@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from mkdesc.measures.ranking import hit_precisions
 
-__all__ = ["POOLS", "POSITIVES", "pool_precisions"]
-
 #: Sizes of the published pools, the positives among them.
 POOLS = (100, 500, 1000, 5000, 10_000, 15_000, 20_000)
 #: Positives of a query, at each level of noise.

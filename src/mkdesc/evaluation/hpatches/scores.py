@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as Names
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,16 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.ranking import average_precisions
-
-__all__ = [
-    "Descriptors",
-    "Names",
-    "Scores",
-    "TaskResult",
-    "both_precisions",
-    "get_descriptors",
-    "mean_scores",
-]
 
 #: Descriptors (N, D) by (sequence, image): a dict, or anything that loads them when asked.
 Descriptors = Mapping[tuple[str, str], ArrayLike]
@@ -59,7 +48,7 @@ class TaskResult:
         return asdict(self)
 
 
-def mean_scores(scores: Names[Scores]) -> Scores:
+def mean_scores(scores: Sequence[Scores]) -> Scores:
     """The mean of each score over several results."""
     return {key: float(np.mean([one[key] for one in scores])) for key in scores[0]}
 

@@ -31,8 +31,6 @@ from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.verification import verification
 from mkdesc.heads.head import Head
 
-__all__ = ["DescribedSequences", "TaskRunner"]
-
 #: Points of the curves that are kept.
 POINTS = 200
 

@@ -20,8 +20,6 @@ from mkdesc.evaluation.hpatches.scores import (
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import precision_recall_curve, roc_auc, roc_curve
 
-__all__ = ["verification"]
-
 
 def _stack(
     descriptors: Descriptors, names: tuple[str, ...], noise: str, images: int

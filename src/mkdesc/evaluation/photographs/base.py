@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Extract", "Method", "Photograph", "PhotographFeatures"]
-
 
 class Photograph(NamedTuple):
     """A photograph as features are found in it.

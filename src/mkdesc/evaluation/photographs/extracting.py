@@ -23,8 +23,6 @@ from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFea
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.images.reading import one_opencv_thread_each, opencv, read_gray
 
-__all__ = ["Extraction", "FoundFeatures", "extract_all", "mean_cost", "read_photograph"]
-
 
 class FoundFeatures(NamedTuple):
     """Features of a photograph, and what they cost.

@@ -24,8 +24,6 @@ from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 
-__all__ = ["DEFAULT_METHODS", "LIMITS", "run_homography"]
-
 #: What is judged when nothing is named.
 DEFAULT_METHODS = ("rootsift", "mkdesc", "orb")
 

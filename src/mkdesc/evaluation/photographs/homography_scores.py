@@ -9,14 +9,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.reading import opencv
 
-__all__ = [
-    "HomographyScores",
-    "area_under_errors",
-    "distinct_positions",
-    "repeatability",
-    "score_homography",
-]
-
 #: Pixels: a right match is at most so far off; right matches nearer to each other in the first
 #: image are one; the side of the cells that coverage is counted in.
 RIGHT, DISTINCT, CELL = 3.0, 2.0, 40.0

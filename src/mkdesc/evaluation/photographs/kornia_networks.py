@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from mkdesc.evaluation.contenders.from_kornia import load_state, torch_and_kornia
 from mkdesc.evaluation.photographs.base import Photograph, PhotographFeatures
 
-__all__ = ["extractor"]
-
 
 def extractor(kind: str, weights: Path) -> Callable[[Photograph, int], PhotographFeatures]:
     """A network as a function of a photograph and a number of keypoints.

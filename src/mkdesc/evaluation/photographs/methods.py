@@ -42,8 +42,6 @@ from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import bundled_models, read_card
 
-__all__ = ["get_method", "get_methods"]
-
 #: Binary features of OpenCV, and the arguments by which they find many keypoints.
 _BINARY: dict[str, tuple[str, dict[str, Any]]] = {
     "orb": ("ORB_create", {"nfeatures": 100_000}),

@@ -25,8 +25,6 @@ from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 
-__all__ = ["LIMITS", "THRESHOLDS", "run_pose"]
-
 #: Degrees up to which the accuracy of poses is told.
 LIMITS = (5.0, 10.0, 20.0)
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.reading import opencv
 
-__all__ = ["PoseScores", "score_pose"]
-
 #: Pixels from the true epipolar line at which a match counts as right.
 RIGHT = 2.0
 

@@ -23,8 +23,6 @@ from mkdesc.evaluation.photographs.methods import get_method, get_methods
 from mkdesc.evaluation.report.runs import open_run, with_earlier
 from mkdesc.matching.nearest import match_descriptors
 
-__all__ = ["MethodScores", "PhotographOptions", "score_methods"]
-
 S = TypeVar("S")
 
 

@@ -11,8 +11,6 @@ from mkdesc.evaluation.photographs.base import Photograph, PhotographFeatures
 from mkdesc.features.stores.hloc import h5py_module
 from mkdesc.measures.descriptors import as_descriptors
 
-__all__ = ["stored_features"]
-
 
 def stored_features(file: Path) -> Callable[[Photograph, int], PhotographFeatures]:
     """Look photographs up by name; positions are brought to the size that is judged.

@@ -38,8 +38,6 @@ from mkdesc.heads.head import Head
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import roc_curve
 
-__all__ = ["PROTOCOLS", "find_subsets", "run_phototourism", "subset_files"]
-
 #: Protocols, the score of each, and its published values.
 PROTOCOLS = {"fpr95": TABLE_1, "revisited": REVISITED}
 #: Points of the curves that are kept.

@@ -19,13 +19,6 @@ from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
 from mkdesc.measures.ranking import average_precision, fpr95, roc_auc
 
-__all__ = [
-    "PairScores",
-    "RevisitedScores",
-    "evaluate_revisited",
-    "score_pairs",
-]
-
 Where = Literal["within", "across"]
 
 #: Images with more patches than this have their negatives mined by the public code.

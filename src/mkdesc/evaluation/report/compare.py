@@ -9,8 +9,6 @@ from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, read_run
 from mkdesc.evaluation.report.table import Row, Table
 
-__all__ = ["compare_runs"]
-
 #: What must agree for numbers to be comparable, beside the benchmark.
 _DATA = ("subsets", "sequences", "split", "lists", "protocol", "public_code")
 

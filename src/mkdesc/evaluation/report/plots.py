@@ -10,8 +10,6 @@ from typing import Any
 
 from mkdesc._support.files import atomic_path
 
-__all__ = ["Plot", "can_plot", "draw_plots"]
-
 
 @dataclass(frozen=True)
 class Plot:

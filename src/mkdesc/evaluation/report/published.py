@@ -7,16 +7,6 @@ From A. Mukundan, G. Tolias, O. Chum, "Multiple-Kernel Local-Patch Descriptor", 
 
 from __future__ import annotations
 
-__all__ = [
-    "PAPER_ROWS",
-    "REVISITED",
-    "TABLE_1",
-    "TABLE_2",
-    "TABLE_4_ALL",
-    "TABLE_4_OTHERS",
-    "TASKS",
-]
-
 #: The seven rows of Tables 1 and 2: the descriptor's name here, and in the paper.
 PAPER_ROWS = {
     "mkd-polar-raw": "polar",

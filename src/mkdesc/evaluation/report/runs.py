@@ -27,16 +27,6 @@ from mkdesc._support.workfolder import WorkFolder, content_part
 from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
 
-__all__ = [
-    "Results",
-    "check_results",
-    "files_in",
-    "open_run",
-    "read_run",
-    "save_results",
-    "with_earlier",
-]
-
 
 class _HasName(Protocol):
     @property

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Row", "Table", "short_names"]
-
 #: What stands for a value that there is none of.
 NO_VALUE = "-"
 

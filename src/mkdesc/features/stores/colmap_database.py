@@ -27,15 +27,6 @@ from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
 from mkdesc.features.folder import ImageFeatures, load_features
 from mkdesc.heads.quantise import unit_vectors
 
-__all__ = [
-    "CAMERAS",
-    "add_features",
-    "check_cameras",
-    "colmap_descriptors",
-    "common_folder",
-    "stored_images",
-]
-
 #: Of COLMAP's descriptors: numbers and length; and what is added to ours, three times the
 #: standard deviation of their numbers.
 DIMS, LENGTH, LEAN = 128, 512, 0.25

@@ -20,8 +20,6 @@ from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import check_settings
 from mkdesc.features.folder import load_features
 
-__all__ = ["add_features", "h5py_module", "print_contents", "stored_images"]
-
 #: The attribute of the file that says how its features were made.
 _SETTINGS = "mkdesc"
 #: That of a group: the fingerprint of the file that was described.

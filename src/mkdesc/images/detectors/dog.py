@@ -29,8 +29,6 @@ from mkdesc.images.detectors.dog_tiles import Plan, plans_for
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 from mkdesc.images.detectors.places import choose_places, choose_spread
 
-__all__ = ["Dog"]
-
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 

@@ -13,24 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BINS",
-    "BORDER",
-    "DOUBLED",
-    "LAYERS",
-    "PEAK",
-    "REACH",
-    "STEPS",
-    "Blob",
-    "count_octaves",
-    "doubled",
-    "find_blobs",
-    "first_threshold",
-    "gaussian",
-    "layer_sigmas",
-    "orientations",
-]
-
 #: Images of an octave that extrema are looked for in.
 LAYERS = 3
 #: Sigma of the blur that a photograph has as it comes, in pixels of the doubled one.

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.detectors.dog_reference import STEPS
 
-__all__ = ["AROUND", "CHUNK", "Plan", "part_of", "plans_for"]
-
 #: Columns of a tile: its rows of all images and differences stay in the cache.
 TILE = 1600
 #: Rows of a tile at least, where there are several threads.

@@ -15,7 +15,6 @@ from mkdesc.images.reading import opencv
 if TYPE_CHECKING:
     import cv2
 
-__all__ = ["Keypoints", "as_points", "check_max_keypoints"]
 
 #: Sigma of the first image of SIFT's pyramid, and images per octave that keypoints are found in.
 SIFT_SIGMA, SIFT_LAYERS = 1.6, 3

@@ -17,8 +17,6 @@ from mkdesc.images.detectors.learned_reference import Maxima
 from mkdesc.images.detectors.learned_weights import Weights, load_weights
 from mkdesc.images.detectors.places import RADIUS, one_per_place, spread_evenly
 
-__all__ = ["LEVELS", "SIGMA", "Learned"]
-
 #: Sigma of a keypoint of the first level: a model that looks at 20 sigma sees 32 px of a level.
 SIGMA = 1.6
 #: Levels of the pyramid, each 1 / sqrt 2 of the one before.

@@ -23,8 +23,6 @@ from mkdesc.images.detectors.learned_reference import (
 )
 from mkdesc.images.detectors.learned_weights import Weights
 
-__all__ = ["angles", "compile_learned", "maxima"]
-
 #: Rows that a thread does at a time. Sums of columns begin anew with them: a fixed number.
 STRIP = 64
 

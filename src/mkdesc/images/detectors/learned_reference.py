@@ -16,21 +16,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.detectors.learned_weights import Weights
 
-__all__ = [
-    "ANGLE_RADIUS",
-    "ANGLE_SIGMA",
-    "LEAST_BEND",
-    "NORMALISED_RADIUS",
-    "SOFTENING",
-    "Maxima",
-    "angle_taps",
-    "angles",
-    "level_sizes",
-    "maxima",
-    "no_maxima",
-    "resizing",
-]
-
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 

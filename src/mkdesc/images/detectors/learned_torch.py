@@ -26,16 +26,6 @@ from mkdesc.images.detectors.learned_reference import (
 )
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 
-__all__ = [
-    "Scorer",
-    "angles",
-    "gaussian",
-    "maxima",
-    "mean_gradients",
-    "pyramid",
-    "strict_maxima",
-]
-
 
 class Scorer(nn.Module):
     """Scores (B, H - 2 m, W - 2 m) of images (B, H, W): a margin of m pixels has none."""

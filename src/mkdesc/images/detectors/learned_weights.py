@@ -21,15 +21,6 @@ from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
 
-__all__ = [
-    "OWN_WEIGHTS",
-    "Convolution",
-    "Weights",
-    "bundled_weights",
-    "load_weights",
-    "save_weights",
-]
-
 #: What files of weights have in them.
 OWN_WEIGHTS = rb"(?s)\A.{8}\{.*\"mkdesc-keypoints\""
 

@@ -15,19 +15,6 @@ from mkdesc.images.reading import opencv
 if TYPE_CHECKING:
     import cv2
 
-__all__ = [
-    "BLOBS",
-    "FINE_BLOBS",
-    "Akaze",
-    "Brisk",
-    "Fast",
-    "Gftt",
-    "Kaze",
-    "Mser",
-    "OpenCVObject",
-    "Orb",
-    "Sift",
-]
 
 #: A quarter of OpenCV's contrast: what looks weak may be all there is.
 BLOBS: dict[str, Any] = {"contrast": 0.01}

@@ -10,15 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 
-__all__ = [
-    "RADIUS",
-    "choose_places",
-    "choose_spread",
-    "compile_places",
-    "one_per_place",
-    "spread_evenly",
-]
-
 #: Pixels within which two keypoints are of one place.
 RADIUS = 2.0
 

@@ -11,15 +11,6 @@ from numpy.typing import NDArray
 
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 
-__all__ = [
-    "DEFAULT_DETECTOR",
-    "DETECTORS",
-    "Detector",
-    "as_detector",
-    "make_detector",
-    "settings_of",
-]
-
 #: Names and classes. OpenCV's: some builds lack akaze, kaze or brisk.
 DETECTORS = {
     "learned": "mkdesc.images.detectors.learned:Learned",
