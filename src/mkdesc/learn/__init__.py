@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
-    from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
+    from mkdesc.learn.descriptors import LearnedDescriptor, learn_descriptor
+    from mkdesc.learn.keypoints import LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
     from mkdesc.learn.report import Learned, Report
@@ -23,17 +24,20 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
         learn_phototourism,
     )
     from mkdesc.learn.trained_head import TrainedHead
+    from mkdesc.learn.view_report import ViewReport
 
 __all__ = [
-    "KeypointReport",
     "Learned",
+    "LearnedDescriptor",
     "LearnedKeypoints",
     "Recipe",
     "Report",
     "Shard",
     "TrainedHead",
     "TrainingBlock",
+    "ViewReport",
     "learn_colmap",
+    "learn_descriptor",
     "learn_hpatches",
     "learn_keypoints",
     "learn_model",
@@ -46,7 +50,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "keypoints": "KeypointReport LearnedKeypoints learn_keypoints",
+            "descriptors": "LearnedDescriptor learn_descriptor",
+            "keypoints": "LearnedKeypoints learn_keypoints",
             "learner": "learn_model",
             "photos": "Recipe",
             "report": "Learned Report",
@@ -55,5 +60,6 @@ if not TYPE_CHECKING:
                 "learn_colmap learn_hpatches learn_patches learn_photos learn_phototourism"
             ),
             "trained_head": "TrainedHead",
+            "view_report": "ViewReport",
         },
     )

@@ -17,7 +17,7 @@ from mkdesc.images.detectors.learned_reference import LEAST_BEND
 from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, pyramid, strict_maxima
 from mkdesc.images.detectors.places import RADIUS
 from mkdesc.learn.keypoint_rewards import shown
-from mkdesc.learn.keypoint_views import Pairs, project
+from mkdesc.learn.keypoint_views import project
 
 #: Pixels, times the scale of a keypoint (at most twice): what is nearer to where a keypoint should
 #: be is its partner; only what is farther away than the second is certainly another place.
@@ -49,40 +49,38 @@ class Found(NamedTuple):
     used: Tensor
 
 
-class Correspondences(NamedTuple):
-    """Which keypoints of B first views match which of the second ones.
+class Moved(NamedTuple):
+    """Where keypoints of B first views are in the second ones.
 
     Attributes
     ----------
-    partner
-        (B, N) the number of the keypoint of the second view; -1: there is none.
-    moved
-        (B, N, 2) where keypoints of the first view are in the second.
-    reach
-        (B, N) what is farther away from there, in pixels, shows another place.
+    places, scales
+        (B, N, 2) and (B, N), in pixels of the second view.
+    known
+        (B, N) whether that is known.
     """
 
-    partner: Tensor
-    moved: Tensor
-    reach: Tensor
+    places: Tensor
+    scales: Tensor
+    known: Tensor
 
 
 @torch.no_grad()
-def find_points(scorer: Scorer, pairs: Pairs, count: int) -> Found:
+def find_points(scorer: Scorer, images: Tensor, inside: Tensor, count: int) -> Found:
     """Find the best keypoints of all views, as the learned detector does.
 
     Parameters
     ----------
     scorer
         The network of the detector.
-    pairs
-        The views.
+    images, inside
+        (V, H, W) views in [0, 1], and where they show their photographs.
     count
         How many, at most.
     """
     found = []
-    for number, level in enumerate(pyramid(pairs.images, LEVELS, 2 * scorer.margin + 3)):
-        found.append(_on_level(scorer, level, number, pairs.inside, count))
+    for number, level in enumerate(pyramid(images, LEVELS, 2 * scorer.margin + 3)):
+        found.append(_on_level(scorer, level, number, inside, count))
     strength, places, scales, angles = (
         torch.cat(parts, dim=1) for parts in zip(*found, strict=True)
     )
@@ -147,34 +145,49 @@ def _unbeaten(strength: Tensor, places: Tensor, scales: Tensor) -> Tensor:
     return ~(near & (strength[:, None, :] > strength[:, :, None])).any(-1)
 
 
+def move(found: Found, to_second: Tensor) -> Moved:
+    """Keypoints of first views through homographies (B, 3, 3) to the second ones."""
+    first, scales = found.places[: len(to_second)], found.scales[: len(to_second)]
+    places = project(to_second, first)
+    return Moved(places, scales * _stretch(to_second, first), torch.ones_like(scales, dtype=bool))
+
+
 @torch.no_grad()
-def correspond(found: Found, pairs: Pairs) -> Correspondences:
-    """Which keypoints of first views match which of the second ones.
+def partners(found: Found, moved: Moved) -> Tensor:
+    """Which keypoint of the second view each one of the first matches; -1: none.
 
     Parameters
     ----------
     found
-        Keypoints of first views, then of second ones.
-    pairs
-        The views.
+        Keypoints of B first views, then of B second ones.
+    moved
+        Where the first should be.
+
+    Returns
+    -------
+    Tensor of shape (B, N), int64
     """
     half = len(found.used) // 2
-    to_second = pairs.to_other[:half]
-    moved = project(to_second, found.places[:half])
-    scales = found.scales[:half] * _stretch(to_second, found.places[:half])
     others, other_scales = found.places[half:], found.scales[half:]
+    scales = moved.scales
     unit = (scales[:, :, None] * other_scales[:, None, :]).sqrt().clamp(1, 2)
-    distance = torch.cdist(moved, others) / unit
+    distance = torch.cdist(moved.places, others) / unit
     octaves = (scales[:, :, None] / other_scales[:, None, :]).log2().abs()
-    both = found.used[:half, :, None] & found.used[half:, None, :]
+    both = (found.used[:half] & moved.known)[:, :, None] & found.used[half:, None, :]
     fits = both & (distance < PARTNER) & (octaves < OCTAVES)
     cost = (distance + octaves).masked_fill(~fits, math.inf)
     least, partner = cost.min(2)
     own = torch.arange(cost.shape[1], device=cost.device)
     mutual = (cost.argmin(1).gather(1, partner) == own) & (least < math.inf)
-    return Correspondences(
-        partner.masked_fill(~mutual, -1), moved, OTHER * scales.clamp(1, 2)
-    )
+    return partner.masked_fill(~mutual, -1)
+
+
+def near(moved: Moved, others: Tensor) -> Tensor:
+    """Which keypoints (B, N, N) of second views, at places (B, N, 2), may show what a first shows.
+
+    """
+    reach = OTHER * moved.scales.clamp(1, 2)
+    return torch.cdist(moved.places, others) < reach[..., None]
 
 
 def _stretch(homographies: Tensor, points: Tensor) -> Tensor:

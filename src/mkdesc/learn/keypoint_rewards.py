@@ -210,9 +210,10 @@ def match_points(
 
 def shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
     """Whether points (B, N, 2) of a level are where the view shows its photograph."""
-    scale = inside.shape[-1] / level.shape[-1]
-    there = ((at.float() + 0.5) * scale - 0.5).round().long().clamp(0, inside.shape[-1] - 1)
-    return inside.flatten(1).gather(1, there[..., 1] * inside.shape[-1] + there[..., 0])
+    height, width = inside.shape[1:]
+    scale = width / level.shape[-1]
+    x, y = ((at.float() + 0.5) * scale - 0.5).round().long().unbind(-1)
+    return inside.flatten(1).gather(1, y.clamp(0, height - 1) * width + x.clamp(0, width - 1))
 
 
 def _in_view(at: Tensor, level: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:

@@ -19,6 +19,7 @@ from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.clock import Clock
 from mkdesc.learn.keypoint_rewards import Describe, Rules, best_points, draw_points, match_points
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe
+from mkdesc.learn.view_report import Figures
 
 #: Steps between news, and how often, in all, it is checked whether weights are the best so far.
 NEWS, CHECKS = 10, 10
@@ -54,32 +55,6 @@ class KeypointRecipe:
     size: int = 384
     squares: tuple[float, ...] = (24.0, 32.0, 44.0)
     rate: float = 2e-3
-
-
-@dataclass(frozen=True)
-class Figures:
-    """How well keypoints match, per pair of views: as many as a detector would be asked for.
-
-    Attributes
-    ----------
-    right, matches, points
-        Right matches (within 3 px, or 6 at coarse levels), mutual matches, keypoints.
-    """
-
-    right: float
-    matches: float
-    points: float
-
-    @property
-    def precision(self) -> float:
-        """Share of the matches that are right."""
-        return self.right / max(self.matches, 1.0)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.right:.1f} right matches of {self.points:.0f} keypoints, "
-            f"precision {self.precision:.3f}"
-        )
 
 
 @dataclass(frozen=True, eq=False)
