@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mkdesc import cli
+from mkdesc import MKD, cli
+from mkdesc.heads.head import L2, Affine, Head, Power, Relu
+from mkdesc.kernels.parametrization import as_parametrization
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -36,6 +38,21 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no real data in {folder} (set MKDESC_SHARED to where it is)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def look_at() -> Callable[..., MKD]:
+    """Makes descriptors of patches of 24 px with a head, by the sides of their squares."""
+
+    def make(*sides: float, **more: Any) -> MKD:
+        rng = np.random.default_rng(len(sides))
+        dims_in = len(sides) * as_parametrization("extended-24").dims
+        wide = Affine(rng.normal(size=(dims_in, 40)), rng.normal(size=dims_in) / 30)
+        down = Affine(rng.normal(size=(40, 16)))
+        head = Head((Power(0.75), L2(), wide, Relu(16), down, L2()))
+        return MKD("extended-24", 24, **{"head": head, "side": sides} | more)
+
+    return make
 
 
 @pytest.fixture

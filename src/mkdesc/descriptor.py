@@ -5,13 +5,20 @@ May use: _support, kernels, heads, compute.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.check import check_choice, check_integer, check_not_both, check_number
+from mkdesc._support.check import (
+    check_choice,
+    check_integer,
+    check_not_both,
+    check_number,
+    checked_sides,
+)
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.threads import checked_threads
 from mkdesc.compute.backends import BACKENDS, load_backend
@@ -19,14 +26,31 @@ from mkdesc.heads.head import Head
 from mkdesc.heads.quantise import OUTPUTS, quantise
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
-from mkdesc.kernels.patches import SMALLEST, as_patches, resize_patches
+from mkdesc.kernels.patches import SMALLEST, as_patches, naming_stacks, resize_patches
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-#: Patches that are resized or rounded at a time; bounds the memory beyond input and output.
+#: Sides of the squares of a keypoint, in units of its sigma: one, or several; None: not known.
+Side = float | Sequence[float] | None
+
+#: Keypoints whose patches are resized, stacked or rounded at a time; bounds the memory beyond
+#: input and output.
 CHUNK = 2048
+
+
+def check_one_square(mkd: MKD, name: str, what: str) -> None:
+    """Refuse a model, by its name, that looks at several squares where ``what`` shows one.
+
+    >>> check_one_square(MKD("polar", side=(14, 40)), "mkd", "a map")
+    Traceback (most recent call last):
+    ValueError: mkd: looks at 2 squares of every keypoint, but a map shows one
+    """
+    if mkd.squares > 1:
+        raise ValueError(
+            f"{name}: looks at {mkd.squares} squares of every keypoint, but {what} shows one"
+        )
 
 
 class MKD(Estimator):
@@ -62,6 +86,8 @@ class MKD(Estimator):
     side
         Side of the squares around keypoints, in units of their sigma, that this descriptor is
         best used at; for those who cut patches, such as :class:`mkdesc.Features`. None: unknown.
+        Several: it looks at as many squares of every keypoint, from patches (N, k, W, W), and
+        the head takes their raw descriptors end to end.
     device
         Where the backend ``"torch"`` computes, such as ``"cuda"``; None: on the GPU if there is
         one.
@@ -99,7 +125,7 @@ class MKD(Estimator):
         n_threads: int | None = None,
         output: str = "float32",
         head: Head | None = None,
-        side: float | None = None,
+        side: Side = None,
         device: str | None = None,
         ratio: float | None = None,
     ) -> None:
@@ -129,7 +155,7 @@ class MKD(Estimator):
             raise ValueError(f"head: expected a Head or None, got {self.head!r}")
         check_not_both(head=self.head, whitening=self.whitening)
         check_choice("output", self.output, OUTPUTS)
-        check_number("side", self.side, above=0, optional=True)
+        self.squares  # noqa: B018 - refuses what is no side
         check_number("ratio", self.ratio, above=0, most=1, optional=True)
         parametrization = as_parametrization(self.parametrization)
         parametrization.preparation.reduction(int(self.patch_size))  # refuses what does not fit
@@ -148,12 +174,23 @@ class MKD(Estimator):
     def _head_for(self, parametrization: Parametrization) -> Head | None:
         """The head, after checking that it takes these raw descriptors."""
         head = self.head if self.whitening is None else self.whitening.learned()
-        if head is not None and head.dims_in != parametrization.dims:
+        dims = self.squares * parametrization.dims
+        if head is not None and head.dims_in != dims:
+            several = f" of {self.squares} squares" if self.squares > 1 else ""
             raise ValueError(
                 f"{'head' if self.whitening is None else 'whitening'}: learned on {head.dims_in} "
-                f"numbers, but the descriptor has {parametrization.dims}"
+                f"numbers, but the descriptor{several} has {dims}"
             )
         return head
+
+    @property
+    def squares(self) -> int:
+        """How many squares of a keypoint are described together.
+
+        >>> MKD("polar").squares, MKD("polar", side=(14, 40)).squares
+        (1, 2)
+        """
+        return 1 if self.side is None else len(checked_sides(self.side))
 
     def fit(self, X: ArrayLike | None = None, y: object = None) -> Self:
         """Check the parameters; there is nothing to learn."""
@@ -166,18 +203,20 @@ class MKD(Estimator):
         Parameters
         ----------
         X
-            Patches (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64;
-            contiguous or not, read-only or memory-mapped.
+            Patches (N, W, W), (N, 1, W, W) or one (W, W); with several sides, k, (N, k, W, W).
+            uint8, uint16, float32 or float64; contiguous or not, read-only or memory-mapped.
         first
             Index of the first patch in error messages, for those who pass them in pieces.
 
         Returns
         -------
         ndarray of shape (N, D), float32, int8 or uint8
-            Unit vectors, one per patch, or bytes that stand for them (``output``).
+            Unit vectors, one per keypoint, or bytes that stand for them (``output``). Several
+            squares without a head: k unit vectors end to end.
         """
         parametrization, threads = self._checked()
-        patches = as_patches(X)
+        squares = self.squares
+        patches = as_patches(X, squares)
         size = int(self.patch_size)
         reduced = (
             parametrization.preparation.reduced_size
@@ -195,18 +234,20 @@ class MKD(Estimator):
         compute = load_backend(self.backend, self.device)
 
         def described(part: NDArray[Any], start: int) -> NDArray[Any]:
-            done = compute(part, parametrization, head=head, n_threads=threads, first=start)
+            part, start = part.reshape(-1, *part.shape[-2:]), start * squares
+            if not fits:
+                part = resize_patches(part, size, start)
+            done = compute(
+                part, parametrization, head=head, squares=squares, n_threads=threads, first=start
+            )
             return quantise(done, self.output)
 
-        if fits and self.output == "float32":
-            return described(patches, first)
-        chunks = []
-        for start in range(0, max(len(patches), 1), CHUNK):
-            chunk = patches[start : start + CHUNK]
-            if not fits:
-                chunk = resize_patches(chunk, size, first + start)
-            chunks.append(described(chunk, first + start))
-        return np.concatenate(chunks)
+        with naming_stacks(squares):
+            if fits and self.output == "float32" and squares == 1:
+                return described(patches, first)
+            starts = range(0, max(len(patches), 1), CHUNK)
+            chunks = [described(patches[i : i + CHUNK], first + i) for i in starts]
+            return np.concatenate(chunks)
 
     def fit_transform(self, X: ArrayLike, y: object = None, **_: Any) -> NDArray[Any]:
         """Describe patches; the same as :meth:`transform`."""
@@ -224,7 +265,7 @@ class MKD(Estimator):
     def _n_features_out(self) -> int:
         parametrization, _ = self._checked()
         head = self._head_for(parametrization)
-        return parametrization.dims if head is None else head.dims_out
+        return self.squares * parametrization.dims if head is None else head.dims_out
 
     def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

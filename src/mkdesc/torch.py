@@ -17,7 +17,7 @@ except ImportError as error:
 from mkdesc.compute.torch.export import export_onnx
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import to_head
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, Side
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_patches
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
@@ -42,6 +42,9 @@ class MKDescriptor(Descriptor):
         every multiple of 32 px.
     head
         With ``parametrization``: what raw descriptors go through; default: nothing.
+    side
+        With ``parametrization``: as for :class:`~mkdesc.MKD`. With several sides, k, patches are
+        (N, k, W, W).
     learn_kappas
         Whether the concentrations of the kernels are parameters (``kappas.log_kappas``).
     fused
@@ -70,19 +73,26 @@ class MKDescriptor(Descriptor):
         parametrization: str | Parametrization | None = None,
         patch_size: int | None = None,
         head: Head | None = None,
+        side: Side = None,
         learn_kappas: bool = False,
         fused: bool = True,
     ) -> None:
         check_not_both(model=model, parametrization=parametrization)
         if parametrization is None:
-            if head is not None or patch_size is not None:
-                raise ValueError("patch_size, head: need a parametrization")
+            if head is not None or patch_size is not None or side is not None:
+                raise ValueError("patch_size, head, side: need a parametrization")
             mkd = model if isinstance(model, MKD) else load_model(model or "extended")
-            kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
-            head = mkd.effective_head()
         else:
-            kernels, size = as_parametrization(parametrization), patch_size or 64
-        super().__init__(kernels, size, head, learn_kappas=learn_kappas, fused=fused)
+            mkd = MKD(parametrization, patch_size or 64, head=head, side=side)
+        super().__init__(
+            as_parametrization(mkd.parametrization),
+            int(mkd.patch_size),
+            mkd.effective_head(),
+            squares=mkd.squares,
+            learn_kappas=learn_kappas,
+            fused=fused,
+        )
+        self.side = mkd.side
 
     def to_mkd(self) -> MKD:
         """The same for numpy arrays on the CPU, to be saved with :func:`mkdesc.save_model`.
@@ -93,4 +103,4 @@ class MKDescriptor(Descriptor):
         if self.kappas is not None:
             raise ValueError("learn_kappas: kernels have no name while they are being learned")
         head = to_head(self.head) if len(self.head) else None
-        return MKD(self.parametrization, self.patch_size, head=head)
+        return MKD(self.parametrization, self.patch_size, head=head, side=self.side)

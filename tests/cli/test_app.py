@@ -129,14 +129,14 @@ def test_help_names_the_commands(run):
 def test_models(run):
     listed = run("models").stdout
     assert all(name in listed for name in mkdesc.bundled_models())
-    shown = run("models", "show", "default").stdout
+    shown = run("models", "default").stdout
     lines = dict(line.split("  ", 1) for line in shown.splitlines())
     facts = {name.strip(): value.strip() for name, value in lines.items()}
     assert facts["head"] == "power 0.75, l2, 238 -> 128, l2"
     assert facts["whitening"] == "gda"
     assert facts["side"] == "24 sigma"
     assert "plain photographs" in shown
-    missing = run("models", "show", "nothing")
+    missing = run("models", "nothing")
     assert missing.returncode == 2
     assert missing.stderr.startswith("error: no model 'nothing'")
 

@@ -120,7 +120,7 @@ CASES = {
     "figures": [],  # see below
 }
 #: Commands that write nothing.
-READERS = {"models show", "datasets check", "evaluate speed", "info"}
+READERS = {"models", "datasets check", "evaluate speed", "info"}
 
 
 def commands():

@@ -259,7 +259,7 @@ def test_what_cannot_be_is_said_before_the_work(photos, tmp_path):
 def test_the_side_that_was_cut_is_remembered(photos, tmp_path, monkeypatch):
     """A model that is best used at another side now must not be mixed with what was cut then."""
     extract_to([photos], tmp_path / "f", settings=SETTINGS)
-    monkeypatch.setattr(folder, "side_for", lambda detector, model: 17.0)
+    monkeypatch.setattr(folder, "sides_for", lambda detector, model: (17.0,))
     with pytest.raises(ValueError, match=r"other settings \(side .* instead of 17\.0\)"):
         extract_to([photos], tmp_path / "f", settings=SETTINGS)
 

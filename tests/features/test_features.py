@@ -10,6 +10,7 @@ import pytest
 
 import mkdesc
 from mkdesc.images.cutting import cut_patches
+from mkdesc.images.frames import frames_from_points
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +76,15 @@ def test_patches_are_cut_at_the_side_of_the_model(image, tmp_path, detector, sid
     mkdesc.save_model(mkd, tmp_path / "m.safetensors")
     for model in (mkd, tmp_path / "m.safetensors"):
         features = mkdesc.Features(detector, 20, model=model, side=side)
-        assert features.side == expected
+        assert features.sides == (expected,)
         keypoints, descriptors = features.detectAndCompute(image)
         patches = cut_patches(image, keypoints, 64, expected, interpolation="linear")
         np.testing.assert_array_equal(descriptors, mkdesc.describe(patches))
 
 
 def test_without_a_side_of_its_own_it_is_20():
-    assert mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=None)).side == 20
-    with pytest.raises(ValueError, match="side: expected a number > 0 or None, got -3"):
+    assert mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=None)).sides == (20,)
+    with pytest.raises(ValueError, match="side: expected a number > 0, got -3"):
         mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=-3), side=5)
 
 
@@ -105,7 +106,7 @@ def test_it_is_detection_cutting_and_describing(image):
     )[:50]
     assert [k.response for k in keypoints] == [k.response for k in strongest]
     expected = mkdesc.describe(
-        cut_patches(image, keypoints, 64, features.side, interpolation="linear")
+        cut_patches(image, keypoints, 64, features.sides, interpolation="linear")
     )
     np.testing.assert_array_equal(descriptors, expected)
     found, same = features.extract(image)
@@ -202,7 +203,7 @@ def test_bytes_keep_the_distances(image):
 def test_points_and_frames_can_be_described(image):
     features = mkdesc.Features()
     points = np.array([[100, 90, 2.0, 30]])
-    side = features.side  # sigma is 2
+    (side,) = features.sides  # sigma is 2
     c, s = side * np.cos(np.pi / 6), side * np.sin(np.pi / 6)
     frames = np.array([[[c, -s, 100], [s, c, 90]]])
     np.testing.assert_allclose(
@@ -296,3 +297,36 @@ def test_replaced_arguments_are_all_that_changes(image):
     assert repr(other) == "Features(max_keypoints=20, upright=True)"
     assert list(features.get_params()) == list(inspect.signature(mkdesc.Features).parameters)
     assert len(other.detect(image)) == 20
+
+
+def test_a_model_of_two_squares_describes_both(look_at, image):
+    """As if each was cut alone; the sides asked for, or the detector's, keep their ratio."""
+    mkd = look_at(14, 40)
+    features = mkdesc.Features("sift", 30, model=mkd)
+    assert features.sides == (14, 40)
+    keypoints, found = features.extract(image)
+    squares = [
+        cut_patches(image, keypoints.points, 24, side, interpolation="linear") for side in (14, 40)
+    ]
+    np.testing.assert_array_equal(found, mkd.transform(np.stack(squares, axis=1)))
+    frames = frames_from_points(keypoints.points, 14)
+    np.testing.assert_allclose(features.describe(image, frames), found, atol=0.02)
+    assert features.descriptorSize() == 16
+    assert mkdesc.Features("orb", model=mkd).sides == pytest.approx((2, 2 * 40 / 14))
+    assert mkdesc.Features(model=mkd, side=(10, 20)).sides == (10, 20)
+    assert pickle.loads(pickle.dumps(features)).sides == (14, 40)
+    for side in (20, (10, 20, 30)):
+        with pytest.raises(ValueError, match=r"side: expected 2 for this model, got"):
+            mkdesc.Features(model=mkd, side=side)
+    with pytest.raises(ValueError, match=r"side: expected 1 for this model, got \(10, 20\)"):
+        mkdesc.Features(side=(10, 20))
+
+
+def test_two_squares_match_views_from_the_side(look_at, image):
+    """Affine frames of such views keep the ratio of the squares."""
+    tilted = cv2.warpAffine(image, np.array([[0.4, 0, 20], [0, 1, 10]]), image.shape[::-1])
+    features = mkdesc.Features(model=look_at(12, 30, head=None))
+    found = mkdesc.match_images(image, tilted, features, wide=True, geometry="homography")
+    right = np.abs(found.points_a * [0.4, 1] + [20, 10] - found.points_b).max(axis=1) < 3
+    assert right[found.inliers].sum() > 20
+    assert right[found.inliers].mean() > 0.9

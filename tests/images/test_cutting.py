@@ -267,3 +267,29 @@ def test_the_order_of_bytes_of_an_image_does_not_matter(rng):
     found = cut_patches(image.astype(">u2"), [[20, 20, 1, 30]], 16)
     np.testing.assert_array_equal(found, cut_patches(image, [[20, 20, 1, 30]], 16))
     assert found.dtype == np.uint16
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_several_squares_in_one_pass_are_those_of_one_pass_each(dtype):
+    image = (scene(250, 300) * (1 if dtype == np.float32 else 255)).astype(dtype)
+    points, sides = some_points(70), (6, 20, 47.5)
+    found = cut_patches(image, points, 24, sides)
+    assert found.shape == (70, 3, 24, 24)
+    for k, side in enumerate(sides):
+        np.testing.assert_array_equal(found[:, k], cut_patches(image, points, 24, side))
+    assert cut_patches(image, points, 24, (20,)).shape == (70, 1, 24, 24)
+    assert cut_patches(image, [], 24, sides).shape == (0, 3, 24, 24)
+
+
+def test_the_squares_of_a_frame_have_its_centre_and_shape():
+    """The first is the frame itself, the others are as much larger as their sides are."""
+    image, slant = scene(250, 300), np.array([[9, 4, 150], [2, 7, 120]], float)
+    tilted = np.vstack([slant, [0.02, 0.01, 1]])
+    for frame in (slant, tilted):
+        larger = frame * [2.5, 2.5, 1]
+        found = cut_patches(image, [frame], 24, (14, 35))[0]
+        np.testing.assert_array_equal(found[0], cut_patches(image, [frame], 24)[0])
+        np.testing.assert_allclose(found[1], cut_patches(image, [larger], 24)[0], atol=1e-5)
+        np.testing.assert_allclose(found[1], exact(larger, 24), atol=0.02)
+    with pytest.raises(ValueError, match=r"frames\[1\] reaches the horizon"):
+        cut_patches(image, [tilted, tilted * [10, 10, 1]], 24, (14, 60))

@@ -74,3 +74,10 @@ def test_kornias_frames_and_patches_are_ours(image, points):
     same = torch.cosine_similarity(descriptor(ours), descriptor(theirs))
     turned = torch.cosine_similarity(descriptor(ours), descriptor(theirs.transpose(1, 2)))
     assert same.min() > 0.95 > turned.max()
+
+
+def test_several_squares_agree(image, points):
+    expected = cutting.cut_patches(image, points, 24, (9, 25), interpolation="linear")
+    found = cut_patches(torch.from_numpy(image), points, 24, (9, 25)).numpy()
+    assert found.shape == expected.shape == (len(points), 2, 24, 24)
+    assert np.abs(found.astype(int) - expected).max() <= 1

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
 
+#: Squares around one keypoint, at most.
+MOST_SQUARES = 16
+
 
 def check_integer(
     name: str, value: object, least: int = 1, most: int | None = None, optional: bool = False
@@ -52,6 +55,25 @@ def check_number(
     bounds = {">": above, ">=": least, "<=": most, "<": below}
     words = " and ".join(f"{sign} {b:g}" for sign, b in bounds.items() if b is not None)
     _refuse(name, value, f"a number {words}".rstrip(), optional)
+
+
+def checked_sides(side: object) -> tuple[float, ...]:
+    """Sides of squares around a keypoint, given as one number or as several; refuses all else.
+
+    >>> checked_sides(20), checked_sides((14, 40))
+    ((20.0,), (14.0, 40.0))
+    >>> checked_sides(())
+    Traceback (most recent call last):
+    ValueError: side: expected a number or 1 to 16 of them, got ()
+    """
+    if not isinstance(side, (tuple, list)):
+        check_number("side", side, above=0)
+        return (float(side),)  # type: ignore[arg-type]
+    if not 1 <= len(side) <= MOST_SQUARES:
+        raise ValueError(f"side: expected a number or 1 to {MOST_SQUARES} of them, got {side!r}")
+    for one in side:
+        check_number("side", one, above=0)
+    return tuple(map(float, side))
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:

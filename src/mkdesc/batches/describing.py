@@ -135,7 +135,8 @@ def describe_file(
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
     how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device)
-    width = how.open().transform(np.empty((0, patches.size, patches.size), np.uint8)).shape[1]
+    nothing = np.empty((0, patches.squares, patches.size, patches.size), np.uint8)
+    width = how.open().transform(nothing).shape[1]
     target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS)
     work = target.work
     with nullcontext() if is_address(location) else only_here(work.location):

@@ -71,7 +71,7 @@ def _run() -> int:
     # Warnings are for people too: one line, without the place in the code.
     warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
-        code = int(app(standalone_mode=False) or 0)
+        code = int(app(prog_name="mkdesc", standalone_mode=False) or 0)
         if code == 130:  # how typer says Ctrl-C
             raise KeyboardInterrupt
         return code

@@ -22,7 +22,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Merge the tables of several runs of one benchmark, and plot them together."""
+    """Show several runs of one benchmark in one table and one plot."""
     results = compare_runs(runs)
     if output is not None:
         check_results(output, results, runs, overwrite)

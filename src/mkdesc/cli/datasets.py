@@ -10,9 +10,7 @@ import typer
 from mkdesc.cli.progress import console
 from mkdesc.datasets.catalogue import CATALOGUE, check_folder
 
-app = typer.Typer(
-    help="List the public datasets and where to get them, or check one that you have."
-)
+app = typer.Typer(help="List public datasets and where to get them, or check a copy.")
 
 
 @app.callback(invoke_without_command=True)
@@ -30,7 +28,7 @@ def _list(context: typer.Context) -> None:
 def _check(
     folder: Annotated[Path, typer.Argument(help="A dataset in one of these layouts.")],
 ) -> None:
-    """Identify a dataset, count and validate it, and compare hashes where they are known."""
+    """Identify a dataset, and check its files, counts and known hashes."""
     with console.status("reading"):
         found = check_folder(folder)
     print(f"{folder}: {found.kind}")

@@ -18,8 +18,9 @@ def command(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="Patches: .npy or .npz (N, W, W), .zarr, .parquet (column 'patch'), a folder of "
-            "Phototourism sheets (*.bmp), or an HPatches strip (.png).",
+            help="Patches: .npy, .npz or .zarr (N, W, W), or (N, K, W, W) for a model of K "
+            "squares; .parquet (column 'patch'), a folder of Phototourism sheets (*.bmp), or an "
+            "HPatches strip (.png).",
         ),
     ],
     output: Annotated[
@@ -48,14 +49,15 @@ def command(
         ),
     ] = None,
     resize: Annotated[
-        bool, typer.Option(help="Resample patches to the size that the model expects.")
+        bool,
+        typer.Option("--resize", help="Resample patches to the size that the model expects."),
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one float32 unit vector per patch, in input order.
+    """Describe patches: one unit vector (float32) per patch, or stack of patches.
 
     Run it again to resume.
     """

@@ -23,8 +23,7 @@ from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.speed import run_speed
 
 app = typer.Typer(
-    help="Measure features on photographs (homography, pose) and descriptors on patches "
-    "(phototourism, hpatches, speed).",
+    help="Measure features on photographs and descriptors on patches.",
     no_args_is_help=True,
 )
 
@@ -33,6 +32,7 @@ Descriptors = Annotated[
     typer.Option(
         "--descriptors",
         "-d",
+        metavar="NAMES",
         help="Comma-separated names: bundled models, model files, FILE:SET:METHOD, mkd-raw, "
         "mkd-polar-raw, mkd-cartesian-raw, opencv-sift, rootsift, opencv-vgg (and daisy, "
         "boostdesc, teblid, beblid, latch), tfeat:FILE, hardnet:FILE, kornia-sift (and hardnet, "
@@ -45,6 +45,7 @@ Methods = Annotated[
     typer.Option(
         "--methods",
         "-m",
+        metavar="NAMES",
         help="Comma-separated names: mkdesc; detectors, models and upright joined by + "
         "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
         "(weights, through kornia); opencv-aliked:FILE, opencv-disk:FILE (ONNX); hloc:FILE.h5; "
@@ -119,7 +120,7 @@ def _homography(
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """Score correct matches, precision, coverage and homographies on photographs of planes."""
+    """Score right matches and homographies on photographs of planes."""
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
@@ -188,7 +189,8 @@ def _pose(
 def _phototourism(
     root: Annotated[Path, typer.Argument(help="Folder of subsets in the Phototourism layout.")],
     subsets: Annotated[
-        list[str] | None, typer.Option(help="Comma-separated names; default: all.")
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Comma-separated names; default: all."),
     ] = None,
     descriptors: Descriptors = None,
     protocol: Annotated[
@@ -203,7 +205,10 @@ def _phototourism(
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """FPR95 for all train/test combinations; without --descriptors the paper's Table 1."""
+    """Score FPR95 for all pairs of training and test subsets.
+
+    Without --descriptors, print the paper's Table 1.
+    """
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
@@ -230,7 +235,8 @@ def _hpatches(
         Path | None, typer.Option(help="splits.json; default: the one in ROOT.")
     ] = None,
     tasks: Annotated[
-        list[str] | None, typer.Option(help=f"Some of {','.join(TASKS)}; default: all.")
+        list[str] | None,
+        typer.Option(metavar="NAMES", help=f"Some of {','.join(TASKS)}; default: all."),
     ] = None,
     tasks_dir: Annotated[
         Path | None, typer.Option(help="Folder of the official task files; default: random lists.")
@@ -251,7 +257,7 @@ def _hpatches(
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """Score verification, matching and retrieval, overall and by level of noise."""
+    """Score verification, matching and retrieval of patches."""
     with (
         _interruptible(output),
         workers_at(_shared(cluster, output)) as workers,
@@ -284,7 +290,7 @@ def _speed(
     rounds: Annotated[int, typer.Option(help="Measurements of each descriptor.")] = 7,
     device: Device = "cpu",
 ) -> None:
-    """Measure patches per second, taking turns, and bytes per descriptor."""
+    """Measure patches per second and bytes per descriptor."""
     with progress_bar("items", "reading") as tell:
         chosen = split_list(descriptors) or default_descriptors()
         results = run_speed(chosen, size, count, rounds, tell, None if device == "cpu" else device)

@@ -21,7 +21,9 @@ def command(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.")] = 0,
-    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address, but open no browser.")
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Explore kernels, patch maps and two patches in the browser."""
@@ -36,4 +38,4 @@ def command(
 
     if not is_loopback(host):
         warnings.warn(f"--host {host}: anyone who can reach this machine can use it", stacklevel=1)
-    serve(host, port, browser)
+    serve(host, port, not no_browser)

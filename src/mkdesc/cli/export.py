@@ -39,7 +39,10 @@ def _hpatches_csv(
         bool, typer.Option("--overwrite", help="Replace existing files.")
     ] = False,
 ) -> None:
-    """Write DIR/NAME/<sequence>/<image>.csv, the layout of the official HPatches code."""
+    """Write descriptors as csv files for the official HPatches code.
+
+    The files are DIR/NAME/<sequence>/<image>.csv.
+    """
     dataset = HPatches(root)
     found = get_descriptor(descriptor)
     if not isinstance(found, (PatchDescriptor, ProjectedDescriptor)):

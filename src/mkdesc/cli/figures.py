@@ -20,14 +20,15 @@ def command(
     whitening: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="MODEL",
             help="Model on polar, cartesian or polar+cartesian to show instead of a bundled "
             "whitening: a name, a file, or FILE:SET:METHOD for the layout of kornia/mkd. "
-            "May be given several times."
+            "May be repeated.",
         ),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Draw the figures of the paper, and one of the extended descriptor."""
+    """Draw the figures of the paper, and one of our own."""
     from mkdesc.visual.figures import draw_figures
 
     kinds = [kind.strip() for kind in formats.split(",")]

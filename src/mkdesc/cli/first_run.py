@@ -57,19 +57,15 @@ def load_matching(features: Features) -> None:
 
     from mkdesc.matching.nearest import match_descriptors
 
-    size = int(features.mkd.patch_size)
-    features.mkd.transform(np.zeros((1, size, size), np.uint8))
     features.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
     match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
 
 
 def compile_describing(model: str) -> None:
-    """Compile what describes patches of bytes by a model."""
+    """Compile what cuts patches of bytes and describes them by a model."""
     import numpy as np
 
-    mkd = Features(model=model).mkd
-    size = int(mkd.patch_size)
-    mkd.transform(np.zeros((1, size, size), np.uint8))
+    Features(model=model).describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
 
 
 def compile_others(detector: str) -> None:

@@ -28,7 +28,7 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     cluster: Cluster = None,
 ) -> None:
-    """Index photographs, or update an index: only changes take time.
+    """Index photographs, or update an index with what changed.
 
     The index ends up with exactly the photographs named here; others that it had are removed.
     Exit code 1 if some photographs could not be read; the others are indexed.

@@ -10,7 +10,7 @@ from mkdesc.compute.backends import BACKENDS
 
 
 def command() -> None:
-    """Print versions, threads and backends, for bug reports and benchmarks."""
+    """Print versions, threads and backends, for bug reports."""
     found = versions()
     width = max(map(len, found))
     for package, number in found.items():

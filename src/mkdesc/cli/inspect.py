@@ -31,7 +31,7 @@ def command(
     max_pixels: Annotated[int, typer.Option(help="Refuse larger images.")] = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare two patches: how similar they are, and which pixels contribute."""
+    """Show how similar two patches are, and which pixels decide."""
     from mkdesc.descriptor import MKD
     from mkdesc.kernels.parametrization import as_parametrization
     from mkdesc.models import model_file

@@ -26,7 +26,7 @@ from mkdesc.models import model_file, read_card
 from mkdesc.models.files import OWN_MODEL
 
 app = typer.Typer(
-    help="Learn the whitening of the descriptor, or a detector, and write a file.",
+    help="Learn a model, or a detector, from your own data.",
     no_args_is_help=True,
 )
 

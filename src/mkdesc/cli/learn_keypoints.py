@@ -53,7 +53,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Teach the learned detector which points a model matches, on plain photographs."""
+    """Teach the detector, on photographs, which points a model matches."""
     check_ending("--output", output, [".safetensors"])
     check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
     shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())

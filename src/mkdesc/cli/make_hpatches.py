@@ -35,7 +35,7 @@ def command(
         bool, typer.Option("--overwrite", help="Replace existing sequences.")
     ] = False,
 ) -> None:
-    """Make HPatches-style strips: 65-px patches of the same places, with increasing jitter."""
+    """Cut HPatches-style strips of 65-px patches from your own images."""
     names = [folder.resolve().name for folder in sequences]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -78,13 +78,14 @@ def command(
     focal: Annotated[
         tuple[float, float] | None,
         typer.Option(
-            help="Focal lengths of A and B in pixels; default: from EXIF data, if present."
+            metavar="A B",
+            help="Focal lengths of both in pixels; default: from EXIF data, if present.",
         ),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Match two photographs and check that the matches agree on one geometry.
+    """Match two photographs and verify the matches.
 
     Photographs are rotated as their EXIF data say, as cv2.imread does; positions refer to the
     rotated image. Exit code 1: no evidence that both show the same scene. Exit code 3: the

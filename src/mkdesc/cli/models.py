@@ -1,4 +1,4 @@
-"""``mkdesc models``: the bundled models and the cards of model files."""
+"""``mkdesc models``: the bundled models, what to use each for, and the cards of model files."""
 
 from __future__ import annotations
 
@@ -6,27 +6,43 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.models import bundled_models, read_card
+from mkdesc.models import read_card
 
-app = typer.Typer(help="List the bundled models, or show the card of one.")
-
-
-@app.callback(invoke_without_command=True)
-def _list(context: typer.Context) -> None:
-    if context.invoked_subcommand is not None:
-        return
-    for name in bundled_models():
-        card = read_card(name)
-        source = card.learned_from.get("source", "unknown data")
-        print(
-            f"{name:<12} {card.dims:>4} dimensions, {card.patch_size} px, "
-            f"{card.method or 'a head of its own'}, {card.parametrization}, learned from {source}"
-        )
+#: What to use each bundled model for, those that most people want first.
+USES = {
+    "photo": "keypoints of photographs: what Features, match, index and sfm use",
+    "photo-net": "keypoints of photographs: more right matches in 1.5 times the time",
+    "extended": "patches: accurate and fast",
+    "extended-net": "patches: the most accurate, in 1.5 times the time",
+    "extended-64": "patches: extended in half the space",
+    "default": "patches: the paper's kernels, what describe uses",
+    "default-32": "patches of 32 px: the same for these",
+    "compact": "patches: the paper's kernels in half the space",
+    "polar": "patches: the paper's polar kernel alone",
+}
 
 
-@app.command("show")
-def _show(
-    model: Annotated[str, typer.Argument(help="Name of a bundled model, or a model file.")],
+def command(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="Bundled model or model file; default: list the bundled models."),
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Also list kernels, and what was learned from."),
+    ] = False,
 ) -> None:
-    """Print the card of a model."""
-    print("\n".join(read_card(model).lines()))
+    """Say which model to use for what, or show the card of one."""
+    if model is not None:
+        print("\n".join(read_card(model).lines()))
+        return
+    for name, use in USES.items():
+        print(f"{name:<12}  {use}")
+        if verbose:
+            card = read_card(name)
+            squares = f"{len(card.side)} squares of " if isinstance(card.side, list) else ""
+            print(
+                f"    {card.dims} numbers, {squares}{card.patch_size} px, "
+                f"{card.method or 'a head of its own'}, {card.parametrization}, "
+                f"learned from {card.learned_from.get('source', 'unknown data')}"
+            )

@@ -8,8 +8,14 @@ import typer
 
 from mkdesc.images.detectors.registry import DETECTORS
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import bundled_models
 
-Device = Annotated[str, typer.Option(help="Device: cpu, or, with PyTorch, cuda, cuda:1, mps, ...")]
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="DEVICE", help="Where to compute: cpu or, with PyTorch, cuda, cuda:1, mps, ..."
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -19,12 +25,26 @@ Cluster = Annotated[
         "the same files.",
     ),
 ]
-Detector = Annotated[str, typer.Option(help=f"What finds keypoints: {', '.join(DETECTORS)}.")]
+Detector = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help=f"What finds keypoints: {', '.join(DETECTORS)}.",
+        autocompletion=lambda: list(DETECTORS),
+    ),
+]
 Keypoints = Annotated[
     int,
     typer.Option(metavar="N", help="Keep at most this many keypoints per image, the strongest."),
 ]
-Model = Annotated[str, typer.Option(help="Bundled model or model file.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Bundled model (see `mkdesc models`) or model file.",
+        autocompletion=bundled_models,
+    ),
+]
 Overwrite = Annotated[
     bool,
     typer.Option(
@@ -35,20 +55,28 @@ Overwrite = Annotated[
 Side = Annotated[
     float | None,
     typer.Option(
+        metavar="SIGMAS",
         help="Side of the patches, in sigmas of the keypoints; default: set by --model and "
-        "--detector."
+        "--detector.",
     ),
 ]
 Upright = Annotated[
     bool, typer.Option("--upright", help="Ignore orientations; for level cameras.")
 ]
 Ratio = Annotated[
-    float, typer.Option(help="Ratio test on mutual nearest neighbours; 1 keeps nearly all.")
+    float,
+    typer.Option(
+        metavar="RATIO",
+        help="Keep a match that is nearer than this share of the distance to the second "
+        "nearest; 1 keeps nearly all.",
+    ),
 ]
 MaxPixels = Annotated[
     int,
     typer.Option(
-        help=f"Refuse images with more pixels; default: {MAX_PIXELS:,}.", show_default=False
+        metavar="N",
+        help=f"Refuse images with more pixels; default: {MAX_PIXELS:,}.",
+        show_default=False,
     ),
 ]
 

@@ -105,7 +105,7 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:
     """Load the compiled loops; says so, because the first time on a machine takes seconds."""
     with console.status("loading compiled code (the first run compiles it, about 5 s)"):
-        mkd.transform(np.zeros((1, mkd.patch_size, mkd.patch_size), dtype))
+        mkd.transform(np.zeros((1, mkd.squares, mkd.patch_size, mkd.patch_size), dtype))
 
 
 @contextmanager

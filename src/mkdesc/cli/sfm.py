@@ -47,17 +47,22 @@ def command(
     cameras: Annotated[
         str, typer.Option(help="Which images share a camera: auto, single, per-image, per-folder.")
     ] = "auto",
-    camera_model: Annotated[str, typer.Option(help="COLMAP's camera model.")] = "SIMPLE_RADIAL",
-    refine_centres: Annotated[
-        bool, typer.Option(help="Refine principal points where the views determine them.")
-    ] = True,
+    camera_model: Annotated[
+        str, typer.Option(help="Camera model, as COLMAP names it.")
+    ] = "SIMPLE_RADIAL",
+    no_refine_centres: Annotated[
+        bool,
+        typer.Option(
+            "--no-refine-centres", help="Leave principal points in the middle of the images."
+        ),
+    ] = False,
     guided: Annotated[
         bool,
         typer.Option("--guided", help="Match verified pairs again, guided by their geometry."),
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="Makes the model reproducible; mapping then uses one thread."),
+        typer.Option(help="Make the model reproducible, mapped by one thread; default: neither."),
     ] = None,
     stop_after: Annotated[
         str | None,
@@ -91,7 +96,7 @@ def command(
         ratio,
         cameras=cameras,
         camera_model=camera_model,
-        refine_centres=refine_centres,
+        refine_centres=not no_refine_centres,
         guided=guided,
         seed=seed,
     )

@@ -31,6 +31,7 @@ class Describe(Protocol):
         parametrization: Parametrization,
         *,
         head: Head | None = None,
+        squares: int = 1,
         n_threads: int = 1,
         first: int = 0,
     ) -> NDArray[np.float32]:
@@ -39,11 +40,14 @@ class Describe(Protocol):
         Parameters
         ----------
         patches
-            (N, W, W), as :func:`~mkdesc.kernels.patches.as_patches` returns them.
+            (N, W, W), checked by :func:`~mkdesc.kernels.patches.as_patches`.
         parametrization
             What is computed.
         head
             What raw descriptors go through; None: they are returned as they are.
+        squares
+            How many patches after each other show one keypoint; their raw descriptors become one,
+            end to end.
         n_threads
             How many threads may share the work.
         first
@@ -51,9 +55,10 @@ class Describe(Protocol):
 
         Returns
         -------
-        ndarray of shape (N, D)
+        ndarray of shape (N / squares, D)
             Unit vectors, the same to rounding for any number of threads and any split of the
-            patches; of ``cpu`` to the last bit. ValueError for what a backend does not have.
+            patches; of ``cpu`` to the last bit. Without a head, ``squares`` of them end to end.
+            ValueError for what a backend does not have.
         """
 
 

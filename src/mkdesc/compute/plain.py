@@ -30,6 +30,7 @@ def describe(
     parametrization: Parametrization,
     *,
     head: Head | None = None,
+    squares: int = 1,
     n_threads: int = 1,
     first: int = 0,
 ) -> NDArray[np.float32]:
@@ -37,10 +38,11 @@ def describe(
     preparation = parametrization.preparation
     size = patches.shape[-1] // preparation.reduction(patches.shape[-1])
     terms, combination = _terms(parametrization, size)
+    step = BLOCK * squares
     functions = terms.functions.reshape(len(terms.functions), -1).T
 
     def run(start: int) -> NDArray[np.float32]:
-        block, scale = plain_block(patches[start : start + BLOCK], first + start)
+        block, scale = plain_block(patches[start : start + step], first + start)
         check_finite(block, first + start)
         values = pixel_values(block, preparation, scale, parametrization.own)
         known = {quantity: _quantity(values, quantity) for quantity in terms.quantities}
@@ -51,12 +53,12 @@ def describe(
         raw = (planes @ functions).reshape(len(block), -1) @ combination
         for low, high in zip(terms.part_starts, terms.part_starts[1:], strict=False):
             raw[:, low:high] = _unit(raw[:, low:high])
-        single = _unit(raw).astype(np.float32)
+        single = _unit(raw).astype(np.float32).reshape(-1, squares * terms.dims)
         return single if head is None else head.apply(single)
 
     with one_thread_each():
-        done = list(in_order(run, range(0, len(patches), BLOCK), n_threads))
-    dims = parametrization.dims if head is None else head.dims_out
+        done = list(in_order(run, range(0, len(patches), step), n_threads))
+    dims = squares * terms.dims if head is None else head.dims_out
     return np.concatenate(done) if done else np.empty((0, dims), np.float32)
 
 

@@ -34,6 +34,7 @@ def describe(
     parametrization: Parametrization,
     *,
     head: Head | None = None,
+    squares: int = 1,
     n_threads: int = 1,
     first: int = 0,
 ) -> NDArray[np.float32]:
@@ -54,4 +55,5 @@ def describe(
             v = np.einsum("ij,ijd->d", weight, part.feature_map(values))
             parts.append(v if preparation.joint else unit(v))
         out[i] = unit(np.concatenate(parts))
-    return out if head is None else head.apply(out)
+    raw = out.reshape(-1, squares * parametrization.dims)
+    return raw if head is None else head.apply(raw)

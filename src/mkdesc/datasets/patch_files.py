@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import MOST_SQUARES
 from mkdesc._support.locations import as_location, exists, is_address, open_location
 from mkdesc._support.npy import BROKEN, ArrayHeader, read_array_header, reason_of
 from mkdesc.datasets.patch_stores import Rows, parquet_rows, zarr_rows
@@ -38,12 +40,15 @@ class PatchSource:
     Attributes
     ----------
     count, size, dtype
-        How many patches there are, their side in pixels, and their type.
+        How many rows there are, the side of a patch in pixels, and its type.
     read
-        Called with the first row and the one after the last, gives an array (n, size, size).
+        Called with the first row and the one after the last, gives an array (n, size, size), or
+        (n, squares, size, size).
     stream
         Where rows can only be had one after the other without reading all before them again
         (compressed archives): called with a number of rows, gives arrays of so many, in order.
+    squares
+        Patches of a row: how many squares of a keypoint it shows.
     """
 
     count: int
@@ -51,17 +56,19 @@ class PatchSource:
     dtype: np.dtype[Any]
     read: Rows
     stream: Callable[[int], Iterator[Block]] | None = None
+    squares: int = 1
 
     def blocks(self, length: int | None = None) -> Iterator[Block]:
-        """Go through the patches as arrays (n, size, size), in order.
+        """Go through the patches in arrays, as ``read`` gives them, in order.
 
         Parameters
         ----------
         length
-            Patches at a time; None: what takes some 64 MB.
+            Rows at a time; None: what takes some 64 MB.
         """
         if length is None:
-            most = BLOCK_BYTES // (self.size * self.size * self.dtype.itemsize)
+            row = self.squares * self.size * self.size * self.dtype.itemsize
+            most = BLOCK_BYTES // row
             length = max(1, min(BLOCK, most))
         if self.stream is not None:
             yield from self.stream(length)
@@ -76,10 +83,11 @@ def open_patches(path: str | Path) -> PatchSource:
     Parameters
     ----------
     path
-        ``.npy`` (N, W, W); ``.npz`` with an array ``patches`` or a single one; ``.zarr``, an
-        array; ``.parquet``, a file or folder with a column ``patch``; a folder of Phototourism
-        sheets (``*.bmp``); or an HPatches strip (``.png``, patches one below the other).
-        ``.npy``, ``.zarr`` and ``.parquet`` may be addresses that fsspec knows.
+        ``.npy`` (N, W, W), or (N, k, W, W) of k squares of each keypoint; ``.npz`` with an array
+        ``patches`` or a single one; ``.zarr``, an array; ``.parquet``, a file or folder with a
+        column ``patch``; a folder of Phototourism sheets (``*.bmp``); or an HPatches strip
+        (``.png``, patches one below the other). ``.npy``, ``.zarr`` and ``.parquet`` may be
+        addresses that fsspec knows.
 
     Examples
     --------
@@ -119,12 +127,32 @@ def _refusing(open_: Callable[[str, str], PatchSource], location: str, name: str
         raise ValueError(f"{name}: {reason_of(error, name)}") from None
 
 
-def _shape_of(header: ArrayHeader) -> tuple[int, int]:
-    """Number and side of the patches of an array; ValueError for anything else."""
+class _Shape(NamedTuple):
+    """Of an array of patches: rows, patches of a row, and their side in pixels."""
+
+    rows: int
+    squares: int
+    size: int
+
+    @property
+    def each(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        return (self.squares, self.size, self.size)[self.squares == 1 :]
+
+
+def _shape_of(header: ArrayHeader) -> _Shape:
+    """The shape of an array of patches; ValueError for anything else."""
     # A stand-in of the same shape and type that takes no memory, for the checks.
     native = header.dtype.newbyteorder("=")
-    checked = as_patches(np.broadcast_to(np.zeros((), native), header.shape))
-    return checked.shape[0], checked.shape[1]
+    checked = _as_rows(np.broadcast_to(np.zeros((), native), header.shape))
+    squares = checked.shape[1] if checked.ndim == 4 else 1
+    return _Shape(len(checked), squares, checked.shape[-1])
+
+
+def _as_rows(array: NDArray[Any]) -> NDArray[Any]:
+    """Patches (N, W, W), or stacks of them (N, k, W, W), checked."""
+    stacks = array.ndim == 4 and 2 <= array.shape[1] <= MOST_SQUARES
+    return as_patches(array, array.shape[1] if stacks else 1)
 
 
 @dataclass(frozen=True)
@@ -133,8 +161,7 @@ class _Stream:
 
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
-    count: int
-    size: int
+    shape: _Shape
     dtype: np.dtype[Any]
 
     def read(self, first: int, last: int) -> Block:
@@ -148,12 +175,13 @@ class _Stream:
         """All rows, without going back."""
         with self.open() as stream:
             read_array_header(stream)
-            for first in range(0, self.count, length):
-                yield self._rows(stream, first, min(first + length, self.count))
+            count = self.shape.rows
+            for first in range(0, count, length):
+                yield self._rows(stream, first, min(first + length, count))
 
     @property
     def _row(self) -> int:
-        return self.size * self.size * self.dtype.itemsize
+        return math.prod(self.shape.each) * self.dtype.itemsize
 
     def _rows(self, stream: IO[bytes], first: int, last: int) -> Block:
         try:
@@ -162,13 +190,13 @@ class _Stream:
             raise ValueError(f"{self.name}: {reason_of(error, self.name)}") from None
         if len(data) < (last - first) * self._row:
             raise ValueError(f"{self.name}: ends early, at patch {first + len(data) // self._row}")
-        return np.frombuffer(data, self.dtype).reshape(-1, self.size, self.size)
+        return np.frombuffer(data, self.dtype).reshape(-1, *self.shape.each)
 
 
 def _open_npy(location: str, name: str) -> PatchSource:
     with open_location(location) as stream:
         header = read_array_header(stream)
-        count, size = _shape_of(header)
+        shape = _shape_of(header)
         begin = stream.tell()
         left = stream.seek(0, 2) - begin
         if left < header.nbytes:
@@ -177,14 +205,18 @@ def _open_npy(location: str, name: str) -> PatchSource:
             stream.seek(begin)
             flat = np.frombuffer(stream.read(header.nbytes), header.dtype)
             return _of_array(flat.reshape(header.shape, order="F"))
-    rows = _Stream(name, lambda: open_location(location), count, size, header.dtype)
-    return PatchSource(count, size, header.dtype, rows.read)
+    rows = _Stream(name, lambda: open_location(location), shape, header.dtype)
+    return PatchSource(shape.rows, shape.size, header.dtype, rows.read, None, shape.squares)
 
 
 def _of_array(array: NDArray[Any]) -> PatchSource:
-    patches = as_patches(array)
+    patches = _as_rows(array)
     return PatchSource(
-        len(patches), patches.shape[1], patches.dtype, lambda first, last: patches[first:last]
+        len(patches),
+        patches.shape[-1],
+        patches.dtype,
+        lambda first, last: patches[first:last],
+        squares=patches.shape[1] if patches.ndim == 4 else 1,
     )
 
 
@@ -200,15 +232,15 @@ def _open_npz(location: str, name: str) -> PatchSource:
             header = read_array_header(stream)
     if header.fortran:
         raise ValueError("the array is in Fortran order; save it with numpy.ascontiguousarray")
-    count, size = _shape_of(header)
+    shape = _shape_of(header)
 
     @contextmanager
     def array() -> Iterator[IO[bytes]]:
         with zipfile.ZipFile(location) as archive, archive.open(names[0]) as stream:
             yield stream
 
-    rows = _Stream(name, array, count, size, header.dtype)
-    return PatchSource(count, size, header.dtype, rows.read, rows.blocks)
+    rows = _Stream(name, array, shape, header.dtype)
+    return PatchSource(shape.rows, shape.size, header.dtype, rows.read, rows.blocks, shape.squares)
 
 
 def _open_zarr(location: str, name: str) -> PatchSource:
@@ -219,16 +251,16 @@ def _open_parquet(location: str, name: str) -> PatchSource:
     return _of_rows(name, *parquet_rows(location))
 
 
-def _of_rows(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:
-    count, size = _shape_of(ArrayHeader(shape, False, dtype))
+def _of_rows(name: str, found: tuple[int, ...], dtype: np.dtype[Any], read: Rows) -> PatchSource:
+    shape = _shape_of(ArrayHeader(found, False, dtype))
 
     def rows(first: int, last: int) -> Block:
         try:
-            return read(first, last).reshape(last - first, size, size)
+            return read(first, last).reshape(last - first, *shape.each)
         except BROKEN as error:
             raise ValueError(f"{name}: {reason_of(error, name)}") from None
 
-    return PatchSource(count, size, dtype, rows)
+    return PatchSource(shape.rows, shape.size, dtype, rows, None, shape.squares)
 
 
 _ANYWHERE = {".npy": _open_npy, ".zarr": _open_zarr, ".parquet": _open_parquet}

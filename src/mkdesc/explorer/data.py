@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.version import __version__
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, check_one_square
 from mkdesc.explorer.patches import PATCH_SIZE, SOURCE_SIZE, bundled_patches, sample_photo
 from mkdesc.kernels.parametrization import NAMED, as_parametrization
 from mkdesc.kernels.patches import SMALLEST
@@ -63,7 +63,10 @@ def page_data() -> dict[str, Any]:
     named = {name: str(k) for name, k in NAMED.items()}
     named["polar+cartesian"] = str(as_parametrization("polar+cartesian"))
     models = [encode_model(name, load_whitening(name), "linear") for name in bundled_whitenings()]
-    models += [encode_model(name, load_model(name), "model") for name in bundled_models()]
+    bundled = {name: load_model(name) for name in bundled_models()}
+    models += [
+        encode_model(name, mkd, "model") for name, mkd in bundled.items() if mkd.squares == 1
+    ]
     photo = sample_photo()
     return {
         "version": __version__,
@@ -91,6 +94,7 @@ def encode_model(name: str, mkd: MKD, kind: str) -> dict[str, Any]:
     Heads are operations and tensors, as in model files. Matrices after the first are large, and go
     in half precision, which is enough for the three digits that the page shows.
     """
+    check_one_square(mkd, name, "the page")
     parametrization = as_parametrization(mkd.parametrization)
     low, high = PATCH_SIZES
     if not low <= mkd.patch_size <= high:

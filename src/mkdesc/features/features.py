@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.check import check_number
-from mkdesc.descriptor import MKD
+from mkdesc._support.check import checked_sides
+from mkdesc.descriptor import MKD, Side
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
@@ -31,18 +31,20 @@ DEFAULT_MODEL = "photo"
 SIDE = 20.0
 
 
-def side_for(detector: Detector, mkd: MKD) -> float:
-    """Side of the squares to describe, in units of sigma, unless told otherwise.
+def sides_for(detector: Detector, mkd: MKD) -> tuple[float, ...]:
+    """Sides of the squares to describe, in units of sigma, unless told otherwise.
 
     Parameters
     ----------
     detector
-        If its sizes mean something of their own, it decides.
+        If its sizes mean something of their own, it decides the side of the first square.
     mkd
-        Otherwise its own side does; :data:`SIDE` if it has none.
+        Otherwise its own sides do, :data:`SIDE` if it has none; and always their ratios.
     """
-    side = mkd.side if detector.side is None else detector.side
-    return SIDE if side is None else float(side)
+    sides = checked_sides(SIDE if mkd.side is None else mkd.side)
+    if detector.side is None:
+        return sides
+    return tuple(detector.side * (side / sides[0]) for side in sides)
 
 
 class Features:
@@ -62,7 +64,8 @@ class Features:
     side
         Side of the square that is described, in units of sigma (half a keypoint's size); None:
         what suits the detector, if the sizes of its keypoints mean something of their own, or
-        what the model is best used at (20 if it does not say).
+        what the model is best used at (20 if it does not say). For a model that looks at several
+        squares: one for each.
     upright
         Whether to ignore the orientation of keypoints: better if the camera was level.
     output
@@ -91,7 +94,7 @@ class Features:
         detector: str | int | Detector | cv2.Feature2D = DEFAULT_DETECTOR,
         max_keypoints: int | None = None,
         model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
-        side: float | None = None,
+        side: Side = None,
         upright: bool = False,
         output: str | None = None,
         n_threads: int | None = None,
@@ -121,9 +124,9 @@ class Features:
             device=device,
         )
         given = model if isinstance(model, MKD) else load_model(model)
-        if side is None:
-            side = side_for(self.detector, given)
-        check_number("side", side, above=0)
+        sides = sides_for(self.detector, given) if side is None else checked_sides(side)
+        if len(sides) != given.squares:
+            raise ValueError(f"side: expected {given.squares} for this model, got {side!r}")
         self.max_keypoints = max_keypoints
         own: dict[str, Any] = {"n_threads": n_threads}
         if output is not None:
@@ -131,10 +134,12 @@ class Features:
         if device is not None:
             own |= {"backend": "torch", "device": device}
         self.mkd = MKD(**{**given.get_params(deep=False), **own}).fit()
-        self.side = float(side)
+        #: Sides of the squares that are described, in units of sigma.
+        self.sides = sides
         self.upright = upright
         size = int(self.mkd.patch_size)
-        self._dims = self.mkd.transform(np.empty((0, size, size), np.uint8)).shape[1]
+        nothing = np.empty((0, len(sides), size, size), np.uint8)
+        self._dims = self.mkd.transform(nothing).shape[1]
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, as they were given."""
@@ -249,7 +254,7 @@ class Features:
         size = int(self.mkd.patch_size)
         threads = self.mkd.n_threads
         patches = cut_patches(
-            image, places, size, self.side, interpolation="linear", n_threads=threads
+            image, places, size, self.sides, interpolation="linear", n_threads=threads
         )
         return self.mkd.transform(patches)
 

@@ -21,7 +21,7 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
-from mkdesc.features.features import DEFAULT_MODEL, Features, side_for
+from mkdesc.features.features import DEFAULT_MODEL, Features, sides_for
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,
     Detector,
@@ -77,7 +77,7 @@ class Settings:
     detector: str = DEFAULT_DETECTOR
     max_keypoints: int | None = None
     model: str = DEFAULT_MODEL
-    side: float | None = None
+    side: float | tuple[float, ...] | None = None
     upright: bool = False
     output: str = "float32"
     sensitive: bool = False
@@ -111,7 +111,8 @@ class Settings:
         detector = self._detector()
         side = self.side
         if side is None:
-            side = side_for(detector, load_model(self.model))
+            sides = sides_for(detector, load_model(self.model))
+            side = sides if len(sides) > 1 else sides[0]
         made_of = {
             "mkdesc": __version__,
             "model": _identity(self.model),

@@ -139,7 +139,7 @@ def match_images(
         result = guide(result, options)
         clock.lap("guided")
     files = (_file(a), _file(b))
-    return _result(result, grays, describe.side, clock.laps, files)
+    return _result(result, grays, describe.sides[0], clock.laps, files)
 
 
 def _mirrors(result: TwoViewResult) -> bool:
@@ -239,7 +239,7 @@ def _is_length(value: object) -> bool:
 
 def _features(gray: NDArray[np.uint8], features: Features) -> LocalFeatures:
     keypoints, descriptors = features.extract(gray)
-    return plain_features(frames_from_points(keypoints.points, features.side), descriptors)
+    return plain_features(frames_from_points(keypoints.points, features.sides[0]), descriptors)
 
 
 def _for_blobs(features: Features) -> Features:

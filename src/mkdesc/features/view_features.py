@@ -94,11 +94,12 @@ def features_in_view(
     settings = FINE_BLOBS if fine else BLOBS
     detector = make_detector("sift", max_keypoints=most, n_threads=1, **settings)
     points = detector.detect(view.image, mask).strongest(most).points
-    frames = [frames_from_points(points, features.side)]
+    side = features.sides[0]  # of the square that a frame stands for
+    frames = [frames_from_points(points, side)]
     if shapes:
         places = np.unique(points * [1, 1, 1, 0], axis=0)  # without their several directions
         frames += [
-            adapted_frames(view.image, places, features.side),
+            adapted_frames(view.image, places, side),
             region_frames(view.image, most),
         ]
     seen = np.concatenate(frames)

@@ -13,7 +13,7 @@ from mkdesc._support.check import check_integer
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.frames import SIDE, affine_frames, to_frames
+from mkdesc.images.frames import SIDE, affine_frames, square_frames
 from mkdesc.images.gray import as_gray
 
 #: Patches per unit of work.
@@ -67,7 +67,7 @@ def cut_patches(
     image: ArrayLike,
     frames: Keypoints | ArrayLike | Sequence[Any],
     patch_size: int = 64,
-    side: float = SIDE,
+    side: float | Sequence[float] = SIDE,
     *,
     interpolation: str = "cubic",
     rgb: bool = False,
@@ -85,7 +85,9 @@ def cut_patches(
     patch_size
         Side W of the patches in pixels.
     side
-        Side of the square in units of sigma, for keypoints and points.
+        Side of the square in units of sigma, for keypoints and points. Several: as many squares
+        of each, cut in one pass; of frames the first square is given, and the others have its
+        centre and shape.
     interpolation
         For patches finer than the image: ``"cubic"`` or ``"linear"``, which is faster and all
         that descriptors need, because they smooth patches first.
@@ -96,7 +98,7 @@ def cut_patches(
 
     Returns
     -------
-    ndarray of shape (N, W, W)
+    ndarray of shape (N, W, W); with several sides, k, (N, k, W, W)
         Of the type of the image; float32 for all floats. Integers are rounded.
 
     Notes
@@ -121,7 +123,8 @@ def cut_patches(
     threads = checked_threads(n_threads)
     check_interpolation(interpolation)
     gray = as_gray(image, rgb)
-    placed, chosen = choose_levels(to_frames(frames, side), int(patch_size), gray.shape)
+    squares = square_frames(frames, side)
+    placed, chosen = choose_levels(squares.reshape(-1, 3, 3), int(patch_size), gray.shape)
     limit = np.float32(0 if gray.dtype.kind == "f" else np.iinfo(gray.dtype).max)
     dtype = "uint8" if gray.dtype == np.uint8 else "float32"
     out = np.empty((len(placed), patch_size, patch_size), dtype)
@@ -140,6 +143,8 @@ def cut_patches(
         else:
             with ThreadPoolExecutor(min(threads, len(starts))) as pool:
                 list(pool.map(run, starts))
+    if isinstance(side, Sequence):
+        out = out.reshape(*squares.shape[:2], patch_size, patch_size)
     return out.astype(np.uint16) if gray.dtype == np.uint16 else out
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, pad
 
 from mkdesc.images.cutting import MOST_SAMPLES, check_interpolation, choose_levels
-from mkdesc.images.frames import SIDE, to_frames
+from mkdesc.images.frames import SIDE, square_frames
 
 #: Samples that are taken at a time: bounds the memory.
 MOST_AT_ONCE = 1 << 24
@@ -25,7 +25,7 @@ def cut_patches(
     image: Tensor,
     frames: Tensor | ArrayLike | Sequence[Any],
     patch_size: int = 64,
-    side: float = SIDE,
+    side: float | Sequence[float] = SIDE,
     *,
     interpolation: str = "linear",
 ) -> Tensor:
@@ -42,13 +42,14 @@ def cut_patches(
     patch_size
         Side W of the patches in pixels.
     side
-        Side of the square in units of sigma, for points.
+        Side of the square in units of sigma, for points. Several: as many squares of each; of
+        frames the first square is given, and the others have its centre and shape.
     interpolation
         ``"linear"``, or ``"cubic"`` for patches finer than the image.
 
     Returns
     -------
-    Tensor of shape (N, W, W)
+    Tensor of shape (N, W, W); with several sides, k, (N, k, W, W)
         uint8 if the image is, rounded; float32 otherwise.
 
     Examples
@@ -67,7 +68,8 @@ def cut_patches(
         raise ValueError(f"image: expected uint8 or floats, got {image.dtype}")
     if isinstance(frames, Tensor):
         frames = frames.detach().double().cpu().numpy()
-    placed, chosen = choose_levels(to_frames(frames, side), patch_size, tuple(image.shape))
+    squares = square_frames(frames, side)
+    placed, chosen = choose_levels(squares.reshape(-1, 3, 3), patch_size, tuple(image.shape))
     out = image.new_empty((len(placed), patch_size, patch_size), dtype=torch.float32)
     level, at = image.to(torch.float32), 0
     for which in np.unique(chosen, axis=0):  # sorted by level
@@ -82,6 +84,8 @@ def cut_patches(
             cubic = interpolation == "cubic" and nx * ny == 1
             found = _sample(level, there, patch_size, nx, ny, cubic)
             out[torch.from_numpy(part).to(image.device)] = found
+    if isinstance(side, Sequence):
+        out = out.view(*squares.shape[:2], patch_size, patch_size)
     return out.add(0.5).clamp(0, 255).to(torch.uint8) if image.dtype == torch.uint8 else out
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.check import check_number
+from mkdesc._support.check import check_number, checked_sides
 from mkdesc.images.detectors.keypoints import Keypoints, as_points
 
 if TYPE_CHECKING:
@@ -116,12 +116,40 @@ def to_frames(
     >>> to_frames([[10, 20, 1, 0]]).shape
     (1, 3, 3)
     """
+    return square_frames(keypoints, (side,))[:, 0]
+
+
+def square_frames(
+    keypoints: Keypoints | ArrayLike | Sequence[cv2.KeyPoint], side: float | Sequence[float] = SIDE
+) -> Floats:
+    """Projective frames (N, k, 3, 3) of k squares of every keypoint.
+
+    Parameters
+    ----------
+    keypoints
+        As for :func:`to_frames`. A frame says where the first square is; the others have its
+        centre and shape.
+    side
+        Side of each square in units of sigma. Of frames, only the ratios count.
+
+    Examples
+    --------
+    >>> square_frames([[[5, 0, 10], [0, 5, 20]]], side=(14, 28))[0, 1].tolist()
+    [[10.0, 0.0, 10.0], [0.0, 10.0, 20.0], [0.0, 0.0, 1.0]]
+    """
     if isinstance(keypoints, Sequence) and any(hasattr(k, "pt") for k in keypoints):
         keypoints = Keypoints.from_opencv(cast("Sequence[cv2.KeyPoint]", keypoints))
     if isinstance(keypoints, Keypoints):
         keypoints = keypoints.points
     array = np.asarray(keypoints, np.float64)
-    return as_frames(frames_from_points(array, side) if array.ndim == 2 else array)
+    sides = checked_sides(side)
+    if array.ndim == 2:
+        squares = [as_frames(frames_from_points(array, one)) for one in sides]
+    else:
+        first = as_frames(array)
+        ratios = [one / sides[0] for one in sides[1:]]
+        squares = [first, *(as_frames(first * [ratio, ratio, 1]) for ratio in ratios)]
+    return np.stack(squares, axis=1)
 
 
 def inside(frames: ArrayLike, shape: Sequence[int]) -> NDArray[np.bool_]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -13,48 +15,83 @@ from mkdesc._support.arrays import in_native_order, unmasked
 #: Smallest patch side that can be described.
 SMALLEST = 8
 
+#: What :class:`PatchError` says of a patch with NaN or infinity.
+NOT_FINITE = "has NaN or infinity"
+
 _TYPES = ("uint8", "uint16", "float32", "float64")
 
 
-def as_patches(patches: ArrayLike) -> NDArray[Any]:
-    """Check shape and type of patches and return them as (N, W, W), without copying.
+class PatchError(ValueError):
+    """Something is wrong with one of many patches: which, and what."""
+
+    def __init__(self, index: int, what: str) -> None:
+        super().__init__(f"patches[{index}] {what}")
+        self.index, self.what = index, what
+
+
+@contextmanager
+def naming_stacks(squares: int) -> Iterator[None]:
+    """Errors of squares, counted one by one, name the stack of ``squares`` that they are in.
+
+    >>> with naming_stacks(2):
+    ...     raise PatchError(5, "is torn")
+    Traceback (most recent call last):
+    mkdesc.kernels.patches.PatchError: patches[2] is torn
+    """
+    try:
+        yield
+    except PatchError as error:
+        raise PatchError(error.index // squares, error.what) from None
+
+
+def as_patches(patches: ArrayLike, squares: int = 1) -> NDArray[Any]:
+    """Check shape and type of patches and return them, without copying.
 
     Parameters
     ----------
     patches
         (N, W, W), (N, 1, W, W) or a single (W, W); uint8, uint16, float32 or float64.
+    squares
+        How many squares around a keypoint there are; if several, only (N, squares, W, W) will do.
+
+    Returns
+    -------
+    ndarray of shape (N, W, W), or (N, squares, W, W) if there are several
 
     Examples
     --------
     >>> as_patches(np.zeros((5, 1, 32, 32), np.uint8)).shape
     (5, 32, 32)
+    >>> as_patches(np.zeros((5, 2, 32, 32), np.uint8), squares=2).shape
+    (5, 2, 32, 32)
     """
     array = unmasked(patches, "patches")
     if array.dtype.name not in _TYPES:
         raise ValueError(f"patches: expected {', '.join(_TYPES)}, got {array.dtype}")
     array = in_native_order(array)
     shape = array.shape
-    if array.ndim == 2:
-        array = array[None]
-    elif array.ndim == 4 and shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 3 or array.shape[1] != array.shape[2]:
-        raise ValueError(f"patches: expected (N, W, W), (N, 1, W, W) or (W, W), got {shape}")
-    if array.shape[2] < SMALLEST:
+    expected = "(N, W, W), (N, 1, W, W) or (W, W)"
+    if squares > 1:
+        fits = array.ndim == 4 and shape[1] == squares
+        expected = f"(N, {squares}, W, W), for {squares} squares around each keypoint"
+    else:
+        if array.ndim == 2:
+            array = array[None]
+        elif array.ndim == 4 and shape[1] == 1:
+            array = array[:, 0]
+        fits = array.ndim == 3
+    if not fits or array.shape[-2] != array.shape[-1]:
+        raise ValueError(f"patches: expected {expected}, got {shape}")
+    if array.shape[-1] < SMALLEST:
         raise ValueError(f"patches: expected a side of at least {SMALLEST} px, got {shape}")
     return array
-
-
-def nonfinite_error(index: int) -> ValueError:
-    """The error for a patch with NaN or infinity in it."""
-    return ValueError(f"patches[{index}] has NaN or infinity")
 
 
 def check_finite(block: NDArray[Any], first: int = 0) -> None:
     """Refuse patches (N, W, W) with NaN or infinity; ``first`` is the index of the first one."""
     bad = ~np.isfinite(block).all(axis=(1, 2))
     if bad.any():
-        raise nonfinite_error(first + int(bad.argmax()))
+        raise PatchError(first + int(bad.argmax()), NOT_FINITE)
 
 
 def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], float]:
@@ -86,10 +123,8 @@ def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], floa
         bad = ~np.isfinite(moved).all(axis=(1, 2))
         if bad.any():
             check_finite(block[: int(bad.argmax()) + 1], first)
-            raise ValueError(
-                f"patches[{first + int(bad.argmax())}] has numbers that differ by more than "
-                "float32 can tell"
-            )
+            what = "has numbers that differ by more than float32 can tell"
+            raise PatchError(first + int(bad.argmax()), what)
         block = moved
     return np.ascontiguousarray(block, np.float32), 1.0
 

@@ -154,7 +154,7 @@ def _described(blocks: Iterable[TrainingBlock], mkd: MKD) -> tuple[NDArray[np.fl
             raw = np.memmap(spool, np.float32, "r+", shape=(done, raw.shape[1]))
             return raw, np.concatenate(found)
     # No file of no bytes can be mapped.
-    nothing = np.empty((0, mkd.patch_size, mkd.patch_size), np.uint8)
+    nothing = np.empty((0, mkd.squares, mkd.patch_size, mkd.patch_size), np.uint8)
     return mkd.transform(nothing), np.empty(0, np.int64)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import checked_sides
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST
 
@@ -34,6 +35,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "str | None": (str, type(None)),
     "float | None": (float, int, type(None)),
+    "float | list[float] | None": (float, int, list, type(None)),
     "dict[str, Any]": (dict,),
     "list[dict[str, Any]]": (list,),
 }
@@ -66,8 +68,9 @@ class Card:
     method, params
         Of the whitening that the head was learned by; None and nothing for other heads.
     side
-        Side of keypoints' patches, in units of their sigma, that the model is best used at; None
-        if it was not made for keypoints.
+        Side of keypoints' patches, in units of their sigma, that the model is best used at; a
+        list of them if it looks at several squares of a keypoint; None if it was not made for
+        keypoints.
     ratio
         Of Lowe's test, that suits these descriptors; None: not known. Files without it do not
         mention it.
@@ -89,7 +92,7 @@ class Card:
     head: list[dict[str, Any]]
     method: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
-    side: float | None = None
+    side: float | list[float] | None = None
     ratio: float | None = None
     learned_from: dict[str, Any] = field(default_factory=dict)
     created: str = ""
@@ -107,8 +110,14 @@ class Card:
             raise ValueError(
                 f"its card says patch_size = {self.patch_size}, expected {SMALLEST} to {LARGEST}"
             )
-        if self.side is not None and not 0 < self.side < np.inf:
-            raise ValueError(f"its card says side = {self.side}, expected a number > 0 or null")
+        if self.side is not None:
+            try:
+                checked_sides(self.side)
+            except ValueError:
+                expected = "a number > 0, a list of them or null"
+                raise ValueError(
+                    f"its card says side = {self.side}, expected {expected}"
+                ) from None
         if self.ratio is not None and not 0 < self.ratio <= 1:
             raise ValueError(
                 f"its card says ratio = {self.ratio}, expected a number > 0 and <= 1, or null"
@@ -158,6 +167,12 @@ class Card:
             digest.update(little.tobytes())
         return digest.hexdigest()
 
+    def sides_in_words(self, unknown: str) -> str:
+        """Sides for reading, such as ``14 and 40 sigma``; ``unknown`` if there is none."""
+        if self.side is None:
+            return unknown
+        return " and ".join(f"{side:g}" for side in checked_sides(self.side)) + " sigma"
+
     def lines(self) -> list[str]:
         """The card for reading, one fact a line."""
         facts = {
@@ -167,7 +182,7 @@ class Card:
             "dimensions": self.dims,
             "whitening": self.method or "none: a head of its own",
             **self.params,
-            "side": "not for keypoints" if self.side is None else f"{self.side:g} sigma",
+            "side": self.sides_in_words("not for keypoints"),
             "ratio": "not known" if self.ratio is None else f"{self.ratio:g}",
             **{f"learned: {key}": value for key, value in self.learned_from.items()},
             "created": self.created,

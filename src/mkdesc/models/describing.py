@@ -19,7 +19,8 @@ def describe(
     Parameters
     ----------
     patches
-        (N, W, W), (N, 1, W, W) or one (W, W); uint8, uint16, float32 or float64.
+        (N, W, W), (N, 1, W, W) or one (W, W); for a model that looks at k squares of a keypoint,
+        (N, k, W, W). uint8, uint16, float32 or float64.
     model
         What :func:`~mkdesc.models.open_model` takes: a bundled model (``mkdesc models`` lists
         them), a model file, or ``FILE:SET:METHOD``. None: ``default`` for 64-px patches, its
@@ -30,14 +31,14 @@ def describe(
     Returns
     -------
     ndarray of shape (N, D), float32
-        Unit vectors, one per patch.
+        Unit vectors, one per keypoint.
 
     Examples
     --------
     >>> describe(np.zeros((3, 64, 64), np.uint8)).shape
     (3, 128)
     """
-    array = as_patches(patches)
     if model is None:
-        model = "default-32" if array.shape[-1] == 32 else "default"
-    return open_model(model).set_params(resize=resize).transform(array)
+        patches = as_patches(patches)
+        model = "default-32" if patches.shape[-1] == 32 else "default"
+    return open_model(model).set_params(resize=resize).transform(patches)

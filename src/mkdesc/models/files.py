@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from mkdesc._support.check import checked_sides
 from mkdesc._support.files import atomic_path, read_safetensors
 from mkdesc._support.targets import check_target
 from mkdesc._support.text import shorten
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, Side
 from mkdesc.heads.head import Affine, Head
 from mkdesc.heads.whitening import Whitening, linear_head
 from mkdesc.kernels.parametrization import as_parametrization
@@ -91,7 +92,7 @@ def save_model(
         head=operations,
         method=params.pop("method", None),
         params={name: value for name, value in params.items() if name != "dims"},
-        side=None if mkd.side is None else float(mkd.side),
+        side=_plain_side(mkd.side),
         ratio=None if mkd.ratio is None else float(mkd.ratio),
         learned_from=learned_from or {},
         created=datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -103,11 +104,20 @@ def save_model(
     return card
 
 
+def _plain_side(side: Side) -> float | list[float] | None:
+    """Sides as a card has them."""
+    if side is None:
+        return None
+    one, *others = checked_sides(side)
+    return [one, *others] if others else one
+
+
 def _check_unit(mkd: MKD, head: Head) -> None:
     """Refuse a head that does not make unit vectors, such as one learned from a few patches."""
     kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
-    patches = np.random.default_rng(0).integers(0, 256, (4, size, size), np.uint8)
-    raw = MKD(kernels, size, backend="numpy").transform(patches)
+    shape = (4, mkd.squares, size, size)
+    patches = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    raw = MKD(kernels, size, backend="numpy", side=mkd.side).transform(patches)
     lengths = np.linalg.norm(head.apply(raw), axis=1)
     if not np.allclose(lengths, 1, atol=1e-3):
         worst = lengths[np.argmax(np.where(np.isfinite(lengths), np.abs(lengths - 1), np.inf))]
@@ -217,7 +227,8 @@ def _checked(tensors: Tensors, text: str) -> tuple[Card, MKD]:
     if head.dims_out != card.dims:
         raise ValueError(f"its card says dims = {card.dims}, its head gives {head.dims_out}")
     kernels = as_parametrization(card.parametrization)
-    mkd = MKD(kernels, card.patch_size, side=card.side, ratio=card.ratio)
+    side = tuple(card.side) if isinstance(card.side, list) else card.side
+    mkd = MKD(kernels, card.patch_size, side=side, ratio=card.ratio)
     if card.method is None:
         mkd.head = head
     else:

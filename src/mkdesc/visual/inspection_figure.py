@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, check_one_square
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.kernels.patches import SMALLEST, one_patch, resize_patches
@@ -74,7 +74,7 @@ def inspect_pair(p: ArrayLike, q: ArrayLike, mkd: MKD) -> Inspection:
     >>> bool(np.isclose(found.maps[0].sum(), found.score))
     True
     """
-    mkd.fit()
+    check_one_square(mkd.fit(), "mkd", "an inspection")
     whole, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
     p, q = (
         patch if np.shape(patch)[-1:] == (size,) else resize_patches(patch, size)

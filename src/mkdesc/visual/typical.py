@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import checked_sides
 from mkdesc.descriptor import MKD
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.demo import photograph
@@ -52,7 +53,8 @@ def typical_scores(mkd: MKD) -> Typical:
     True
     """
     photo, rng = photograph(), np.random.default_rng(0)
-    frames = to_frames(make_detector("sift").detect(photo).strongest(), mkd.side or SIDE)
+    sides = checked_sides(SIDE if mkd.side is None else mkd.side)
+    frames = to_frames(make_detector("sift").detect(photo).strongest(), sides[0])
     frames = frames[inside(frames, photo.shape)][:KEYPOINTS]
     other_frames = jitter_frames(frames, LEVEL, rng)
     changed = change_image(photo, Photometric(), rng)
@@ -60,8 +62,8 @@ def typical_scores(mkd: MKD) -> Typical:
     plain = MKD(**mkd.get_params(deep=False)).set_params(
         backend="numpy", device=None, output="float32"
     )  # nothing to compile for so few
-    here = plain.transform(cut_patches(photo, frames, size))
-    there = plain.transform(cut_patches(changed, other_frames, size))
+    here = plain.transform(cut_patches(photo, frames, size, sides))
+    there = plain.transform(cut_patches(changed, other_frames, size, sides))
     scores = here @ there.T
     apart = _apart(frames)
     return Typical(_spread(np.diagonal(scores)), _spread(scores[apart]))

@@ -15,7 +15,7 @@ from mkdesc.compute.cpu.layout import make_layout
 from mkdesc.compute.cpu.structures import Preparing, double
 from mkdesc.heads.head import L2, Affine, Head
 from mkdesc.kernels.parametrization import CARTESIAN, Parametrization
-from mkdesc.kernels.patches import SMALLEST, check_finite, nonfinite_error, plain_block
+from mkdesc.kernels.patches import NOT_FINITE, SMALLEST, PatchError, check_finite, plain_block
 from mkdesc.kernels.pixelfeatures import own_features
 from mkdesc.kernels.preparation import PAPER, Preparation
 
@@ -98,6 +98,7 @@ def describe(
     parametrization: Parametrization,
     *,
     head: Head | None = None,
+    squares: int = 1,
     n_threads: int = 1,
     first: int = 0,
 ) -> NDArray[np.float32]:
@@ -106,24 +107,26 @@ def describe(
     preparation = parametrization.preparation
     preparing = _preparing(preparation, size)
     layout = make_layout(parametrization, size // preparing.factor)
-    dims = parametrization.dims if head is None else head.dims_out
-    out = np.empty((len(patches), dims), np.float32)
+    dims = squares * parametrization.dims if head is None else head.dims_out
+    out = np.empty((len(patches) // squares, dims), np.float32)
+    step = BLOCK - BLOCK % squares
 
     def run(start: int) -> None:
-        block, scale = plain_block(patches[start : start + BLOCK], first + start)
-        final = out[start : start + BLOCK]
-        raw = final
-        if head is not None:
+        block, scale = plain_block(patches[start : start + step], first + start)
+        final = out[start // squares : (start + step) // squares]
+        if head is None:
+            raw = final.reshape(len(block), parametrization.dims)
+        else:
             raw = np.empty((len(block), parametrization.dims), np.float32)
         loop = _compile_describing(block.dtype.name, preparation.standardise, layout.separable)
         own = _own_features(block, scale, parametrization, first + start)
         bad = loop(block, own, scale, preparing, layout, raw)
         if bad >= 0:
-            raise nonfinite_error(first + start + bad)
+            raise PatchError(first + start + bad, NOT_FINITE)
         if head is not None:
-            compile_head()(raw, make_stages(head), final)
+            compile_head()(raw.reshape(len(final), -1), make_stages(head), final)
 
-    starts = range(0, len(patches), BLOCK)
+    starts = range(0, len(patches), step)
     if n_threads == 1 or len(starts) < 2:
         for start in starts:
             run(start)

@@ -41,9 +41,13 @@ def chosen_device(device: str | None) -> torch.device:
 
 @lru_cache(maxsize=8)
 def _descriptor(
-    parametrization: Parametrization, size: int, head: Head | None, device: torch.device
+    parametrization: Parametrization,
+    size: int,
+    head: Head | None,
+    squares: int,
+    device: torch.device,
 ) -> Descriptor:
-    return Descriptor(parametrization, size, head).to(device).eval()
+    return Descriptor(parametrization, size, head, squares=squares).to(device).eval()
 
 
 def describe(
@@ -51,6 +55,7 @@ def describe(
     parametrization: Parametrization,
     *,
     head: Head | None = None,
+    squares: int = 1,
     n_threads: int = 1,
     first: int = 0,
     device: str | None = None,
@@ -60,14 +65,17 @@ def describe(
     On ``device``, by default the GPU if there is one. ``n_threads`` is accepted for the sake of
     the common call: PyTorch has its own threads.
     """
-    descriptor = _descriptor(parametrization, patches.shape[-1], head, chosen_device(device))
-    out = np.empty((len(patches), descriptor.out_dims), np.float32)
-    for start in range(0, len(patches), CHUNK):
-        block, scale = plain_block(patches[start : start + CHUNK], first + start)
+    where, size = chosen_device(device), patches.shape[-1]
+    descriptor = _descriptor(parametrization, size, head, squares, where)
+    out = np.empty((len(patches) // squares, descriptor.out_dims), np.float32)
+    step = CHUNK - CHUNK % squares
+    for start in range(0, len(patches), step):
+        block, scale = plain_block(patches[start : start + step], first + start)
         check_finite(block, first + start)
         if block.dtype != np.uint8:
             block = block * np.float32(scale)
-        moved = torch.tensor(block).to(chosen_device(device))
+        moved = torch.tensor(block).to(where).view(-1, squares, size, size)
         with torch.inference_mode():
-            out[start : start + CHUNK] = descriptor(moved).cpu().numpy()
+            rows = slice(start // squares, (start + step) // squares)
+            out[rows] = descriptor(moved).cpu().numpy()
     return out

@@ -40,8 +40,9 @@ def export_onnx(
     path
         Where to.
     dtype
-        Of the patches (N, 1, W, W) that the file takes, by the name ``patches``: ``"float32"``,
-        usually from 0 to 1, or ``"uint8"``. Its output has the name ``descriptors``.
+        Of the patches that the file takes: ``"float32"``, usually from 0 to 1, or ``"uint8"``.
+        Its one input has the name ``patches``, (N, 1, W, W), or (N, k, W, W) for a model that
+        looks at k squares; its output the name ``descriptors``.
     overwrite
         Whether to replace a file that is no such descriptor.
     """
@@ -54,7 +55,7 @@ def export_onnx(
     if descriptor.parametrization.own:
         raise ValueError("ONNX cannot hold registered features, which are numpy functions")
     size = descriptor.patch_size
-    patches = torch.zeros((2, 1, size, size), dtype=_TYPES[dtype])
+    patches = torch.zeros((2, descriptor.squares, size, size), dtype=_TYPES[dtype])
     model = _Plain(descriptor).cpu().eval()
     with atomic_path(path) as partial, _quiet():
         torch.onnx.export(

@@ -76,18 +76,25 @@ class Fused(ABC):
     def sums(self, patches: Tensor, dtype: torch.dtype) -> Tensor:
         """The sums (N, K) of patches (N, W, W), for descriptors of a type."""
 
-    def describe(self, patches: Tensor, head: nn.Sequential, dtype: torch.dtype) -> Tensor:
-        """Descriptors (N, D) of patches (N, W, W) in the memory of a GPU."""
+    def describe(
+        self, patches: Tensor, head: nn.Sequential, dtype: torch.dtype, squares: int = 1
+    ) -> Tensor:
+        """Descriptors of patches (N, W, W) in the memory of a GPU, (N / squares, D).
+
+        The kernel that finishes raw descriptors does the head's power, norm and centre too; of
+        several squares, whose norm is a common one, the power alone.
+        """
         from mkdesc.compute.torch.rows_triton import finish_rows
 
         sums, assembly = self.sums(patches.contiguous(), dtype), self.assembly
         stages = list(head)
         power = stages.pop(0).exponent if stages and isinstance(stages[0], PowerStage) else 1.0
-        again = bool(stages) and isinstance(stages[0], L2Stage)
+        alone = squares == 1
+        again = alone and bool(stages) and isinstance(stages[0], L2Stage)
         if again:
             stages.pop(0)
         centre, between = torch.zeros_like(assembly.factors[0]), torch.float32
-        affine = stages.pop(0) if stages and isinstance(stages[0], AffineStage) else None
+        affine = stages.pop(0) if alone and stages and isinstance(stages[0], AffineStage) else None
         if affine is not None:
             centre, between = affine.centre, affine.weight.dtype
         n, (terms, dims) = len(sums), assembly.chosen.shape
@@ -109,6 +116,7 @@ class Fused(ABC):
             ROWS=ROWS_AT_A_TIME,
             WIDE=_power_of_two(dims),
         )
+        out = out.view(n // squares, squares * dims)
         if affine is not None:
             out = linear(out, affine.weight, affine.bias)
         last = stages.pop() if stages else None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d
 
-from mkdesc._support.check import check_integer
+from mkdesc._support.check import MOST_SQUARES, check_integer
 from mkdesc.compute.terms import Plane, make_terms
 from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
 from mkdesc.compute.torch.fused import Fused, make_fused
@@ -40,7 +40,7 @@ _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
 
 
 class Descriptor(nn.Module):
-    """Patches (N, W, W) or (N, 1, W, W) to unit vectors (N, D).
+    """Patches (N, W, W) or (N, 1, W, W), of several squares (N, k, W, W), to vectors (N, D).
 
     Parameters
     ----------
@@ -50,6 +50,9 @@ class Descriptor(nn.Module):
         Side W of the patches.
     head
         What raw descriptors go through; None: nothing.
+    squares
+        How many squares k around a keypoint are described together: their raw descriptors, end to
+        end, are what the head takes.
     learn_kappas
         Whether the concentrations of the kernels are parameters.
     fused
@@ -63,21 +66,24 @@ class Descriptor(nn.Module):
         patch_size: int,
         head: Head | None = None,
         *,
+        squares: int = 1,
         learn_kappas: bool = False,
         fused: bool = True,
     ) -> None:
         super().__init__()
         check_integer("patch_size", patch_size, SMALLEST)
-        if head is not None and head.dims_in != parametrization.dims:
+        check_integer("squares", squares, 1, MOST_SQUARES)
+        raw_dims = squares * parametrization.dims
+        if head is not None and head.dims_in != raw_dims:
             raise ValueError(
-                f"head: learned on {head.dims_in} numbers, but the descriptor has "
-                f"{parametrization.dims}"
+                f"head: learned on {head.dims_in} numbers, but the descriptor has {raw_dims}"
             )
         self.parametrization, self.patch_size = parametrization, patch_size
+        self.squares = squares
         self.preparation = parametrization.preparation
         side = patch_size // self.preparation.reduction(patch_size)
         terms = make_terms(parametrization, side)
-        self.side, self.planes = side, terms.planes
+        self.planes = terms.planes
         self.quantities = terms.quantities
         self.taps = self.preparation.taps(patch_size).tolist()
         # Taps of the smallest patches vanish beside each other in single precision, but not all in
@@ -87,14 +93,15 @@ class Descriptor(nn.Module):
         self.kappas = Kappas(parametrization) if learn_kappas else None
         self.head = nn.Sequential() if head is None else head_module(head)
         self.fused = fused
-        self.out_dims = parametrization.dims if head is None else head.dims_out
+        self.out_dims = raw_dims if head is None else head.dims_out
 
     def extra_repr(self) -> str:
         """What is computed of which patches."""
-        return f"{self.parametrization}, patch_size={self.patch_size}"
+        squares = f", squares={self.squares}" if self.squares > 1 else ""
+        return f"{self.parametrization}, patch_size={self.patch_size}{squares}"
 
     def forward(self, patches: Tensor) -> Tensor:
-        """Describe patches (N, W, W) or (N, 1, W, W); uint8, uint16 or any float.
+        """Describe patches (N, W, W) or (N, k, W, W); uint8, uint16 or any float.
 
         Integers become multiples of their type's maximum. The result (N, D) is in single
         precision, or in that of the weights: double, or half.
@@ -123,13 +130,21 @@ class Descriptor(nn.Module):
         if kernels is not None:
             step, describe = (
                 FUSED_CHUNK,
-                partial(kernels.describe, head=self.head, dtype=self.sums.dtype),
+                partial(
+                    kernels.describe,
+                    head=self.head,
+                    dtype=self.sums.dtype,
+                    squares=self.squares,
+                ),
             )
         if len(patches) <= step:
             return describe(patches)
-        out = patches.new_empty((len(patches), self.out_dims), dtype=self.sums.dtype)
+        step -= step % self.squares
+        shape = (len(patches) // self.squares, self.out_dims)
+        out = patches.new_empty(shape, dtype=self.sums.dtype)
         for start in range(0, len(patches), step):
-            out[start : start + step] = describe(patches[start : start + step])
+            rows = slice(start // self.squares, (start + step) // self.squares)
+            out[rows] = describe(patches[start : start + step])
         return out
 
     def _kernels(self, patches: Tensor) -> Fused | None:
@@ -146,10 +161,13 @@ class Descriptor(nn.Module):
         return patches.requires_grad or any(p.requires_grad for p in self.parameters())
 
     def _checked(self, patches: Tensor) -> Tensor:
-        """Patches as (N, W, W)."""
+        """Patches as (N, W, W), the squares of one keypoint after each other."""
         shape = tuple(patches.shape)
-        if patches.ndim == 4 and shape[1] == 1:
-            patches = patches[:, 0]
+        if patches.ndim == 4 and shape[1] == self.squares:
+            patches = patches.flatten(0, 1)
+        elif self.squares > 1:
+            k, w = self.squares, self.patch_size
+            raise ValueError(f"patches: expected (N, {k}, {w}, {w}), got {shape}")
         reduced = self.preparation.reduced_size  # to which all multiples of it are reduced
         size = patches.shape[-1]
         fits = size == self.patch_size or (
@@ -173,7 +191,7 @@ class Descriptor(nn.Module):
         with nullcontext() if kind == "meta" else torch.autocast(kind, enabled=False):
             gains = None if self.kappas is None else self.kappas()
             raw = self.sums(self._planes(patches), gains)
-        return self.head(raw).to(self.sums.dtype)
+        return self.head(raw.reshape(-1, self.squares * raw.shape[1])).to(self.sums.dtype)
 
     def _planes(self, patches: Tensor) -> list[Tensor]:
         """The planes (N, S, S), in at least single precision."""

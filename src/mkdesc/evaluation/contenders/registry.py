@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, check_one_square
 from mkdesc.evaluation.contenders import from_kornia as kornia
 from mkdesc.evaluation.contenders import from_opencv as opencv
 from mkdesc.evaluation.contenders.base import (
@@ -175,6 +175,7 @@ def _model(name: str) -> ProjectedDescriptor:
             "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
         )
     mkd = open_model(name)
+    check_one_square(mkd, f"descriptor {name!r}", "a patch of a benchmark")
     if choice.set is None:
         identity = {"sha256": read_card(name).sha256}
     else:

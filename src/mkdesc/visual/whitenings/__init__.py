@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from importlib.resources import as_file, files
 
-from mkdesc.descriptor import MKD
+from mkdesc.descriptor import MKD, check_one_square
 from mkdesc.heads.head import Affine, Head
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
@@ -53,6 +53,7 @@ def as_head(whitening: WhiteningLike, parametrization: str | Parametrization) ->
     if isinstance(whitening, (str, os.PathLike)):
         whitening = load_whitening(whitening)
     if isinstance(whitening, MKD):
+        check_one_square(whitening, "whitening", "a map")
         learned_on = as_parametrization(whitening.parametrization)
         if learned_on != kernels:
             raise ValueError(f"whitening: learned on {learned_on}, expected {kernels}")

@@ -1,0 +1,49 @@
+"""How help is shown: paragraphs flow into the width of the terminal, and flags have no type."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+def flow(text: str | None) -> str | None:
+    r"""The paragraphs of a docstring, each on one line; the terminal wraps them.
+
+    >>> flow("Do it.\n\n    If it is\n    there.")
+    'Do it.\n\nIf it is there.'
+    """
+    if text is None:
+        return None
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
+
+
+class _Plain:
+    """What commands and groups of them have in common."""
+
+    def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
+        super().__init__(*arguments, help=flow(help), **options)  # type: ignore[call-arg]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters; nothing is shown as the type of a flag."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class PlainCommand(_Plain, TyperCommand):
+    """A command."""
+
+
+class PlainGroup(_Plain, TyperGroup):
+    """A group of commands, listed in the order in which ``names`` has them."""
+
+    names: tuple[str, ...] = ()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        there = super().list_commands(ctx)
+        return sorted(there, key=self.names.index) if self.names else there
