@@ -13,7 +13,7 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli import learn_keypoints
+from mkdesc.cli import learn_descriptor, learn_keypoints
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
 from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
@@ -262,4 +262,5 @@ def _colmap(
     )
 
 
+app.command("descriptor")(learn_descriptor.command)
 app.command("keypoints")(learn_keypoints.command)

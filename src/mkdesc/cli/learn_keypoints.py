@@ -56,7 +56,9 @@ def command(
     """Teach the detector, on photographs, which points a model matches."""
     check_ending("--output", output, [".safetensors"])
     check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
-    shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())
+    shown = (
+        progress_bar("photos", "reading") if console.is_terminal else nullcontext(printed_lines())
+    )
     with shown as tell:
         learned = learn_keypoints(
             photos,
@@ -75,7 +77,7 @@ def command(
     console.print(f"written: {output}", soft_wrap=True)
 
 
-def _lines() -> Progress:
+def printed_lines() -> Progress:
     """A callback that prints a line now and then."""
     began = time.monotonic()
     due = began + FIRST_NEWS

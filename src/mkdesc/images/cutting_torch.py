@@ -158,7 +158,7 @@ def _sample_squares(
 
 
 def _half_as_large(levels: Tensor) -> Tensor:
-    """The next level of pyramids (V, H, W): binomial filter, border replicated, half the pixels."""
+    """The next level of pyramids (V, H, W): binomial filter, border replicated, half of it."""
     taps = torch.tensor([1.0, 4.0, 6.0, 4.0, 1.0], device=levels.device) / 16
     padded = pad(levels[:, None], (2, 2, 2, 2), mode="replicate")
     blurred = conv2d(conv2d(padded, taps.view(1, 1, 1, 5)), taps.view(1, 1, 5, 1))

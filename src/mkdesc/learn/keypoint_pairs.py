@@ -131,10 +131,16 @@ def _on_level(
     places = torch.stack([x, y], dim=-1).masked_fill(~good[..., None], 0.0)
     return (
         strength.masked_fill(~good, -math.inf),
-        (places + 0.5) * (inside.shape[-1] / level.shape[-1]) - 0.5,
+        (places + 0.5) * _ratios(inside, level) - 0.5,
         torch.full_like(x, 2 ** (number / 2)),
         torch.atan2(down, across).rad2deg(),
     )
+
+
+def _ratios(images: Tensor, level: Tensor) -> Tensor:
+    """How many pixels of images, along x and y, one of a level stands for."""
+    sizes = torch.tensor([images.shape[1:], level.shape[1:]], dtype=torch.float32)
+    return (sizes[0] / sizes[1]).flip(0).to(level.device)
 
 
 def _unbeaten(strength: Tensor, places: Tensor, scales: Tensor) -> Tensor:
@@ -183,9 +189,7 @@ def partners(found: Found, moved: Moved) -> Tensor:
 
 
 def near(moved: Moved, others: Tensor) -> Tensor:
-    """Which keypoints (B, N, N) of second views, at places (B, N, 2), may show what a first shows.
-
-    """
+    """Which (B, N, N) of the second keypoints, at places (B, N, 2), may show what a first does."""
     reach = OTHER * moved.scales.clamp(1, 2)
     return torch.cdist(moved.places, others) < reach[..., None]
 

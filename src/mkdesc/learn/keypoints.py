@@ -115,16 +115,16 @@ def learn_keypoints(
     learned, kept = hold_out(list(images), seed)
     bank = Photos([images[name] for name in learned], where)
     others = Photos([images[name] for name in kept or learned], where)
-    describe, size = training.describe_with(mkd, where), int(mkd.patch_size)
+    describe, look = training.describe_with(mkd, where), training.look_of(mkd)
     if steps is None and seconds is None:
         steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
     with torch_threads(CPU_THREADS if where.type == "cpu" else None):
         figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
-        before = training.measure(first, figures, describe, chosen.rules, size)
+        before = training.measure(first, figures, describe, chosen.rules, look)
         taught = training.teach(
             first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=tell
         )
-        after = training.measure(taught.weights, figures, describe, chosen.rules, size)
+        after = training.measure(taught.weights, figures, describe, chosen.rules, look)
     report = ViewReport(
         len(learned), kept, before, after, taught.steps, taught.seconds, taught.interrupted
     )

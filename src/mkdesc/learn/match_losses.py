@@ -1,9 +1,11 @@
-"""What is asked of descriptors of pairs of views: find the partner, and nothing where there is none.
+"""What is asked of descriptors of pairs of views: find the partner, or nothing if there is none.
 
 Keypoints without a partner count twice: nobody should find them, and no two of them each other.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,7 +17,24 @@ from mkdesc.learn.match_pool import MatchBatch
 NEVER = -1e4
 
 
-def match_loss(vectors: Tensor, batch: MatchBatch, temperature: float, cost: float) -> Tensor:
+@dataclass(frozen=True)
+class MatchCosts:
+    """What counts, and how much; see :func:`match_loss`.
+
+    Attributes
+    ----------
+    temperature
+        What cosines are divided by in the first part.
+    mutual_temperature, mutual
+        The same in the second part, and its weight.
+    """
+
+    temperature: float = 0.05
+    mutual_temperature: float = 0.03
+    mutual: float = 0.5
+
+
+def match_loss(vectors: Tensor, batch: MatchBatch, costs: MatchCosts) -> Tensor:
     """How far descriptors are from matching what matches, and nothing else.
 
     The first part is the cross-entropy of finding each one's partner among all keypoints of the
@@ -30,23 +49,24 @@ def match_loss(vectors: Tensor, batch: MatchBatch, temperature: float, cost: flo
         (B, 2, N, d) unit vectors.
     batch
         What matches.
-    temperature
-        What cosines are divided by.
-    cost
-        Weight of the second part.
+    costs
+        What counts how much.
     """
+    temperature = costs.temperature
     first, second = vectors[:, 0], vectors[:, 1]
     pair, one, two, near, used = batch.pair, batch.one, batch.two, batch.near, batch.used
     forth = _found(first[pair, one], second, batch, used[:, 1], near[pair, one], two, temperature)
-    back = _found(second[pair, two], first, batch, used[:, 0], near.mT[pair, two], one, temperature)
+    back = _found(
+        second[pair, two], first, batch, used[:, 0], near.mT[pair, two], one, temperature
+    )
     loss = (forth + back) / 2
-    if cost:
+    if costs.mutual:
         both = used[:, 0, :, None] & used[:, 1, None, :]
-        scores = (first @ second.mT / temperature).masked_fill(~both, NEVER)
+        scores = (first @ second.mT / costs.mutual_temperature).masked_fill(~both, NEVER)
         mutual = scores.softmax(2) * scores.softmax(1)
         wrong = both & ~near & batch.known[:, :, None]
         balance = (mutual * wrong).sum() - mutual[pair, one, two].sum()
-        loss = loss + cost * balance / max(1, len(pair))
+        loss = loss + costs.mutual * balance / max(1, len(pair))
     return loss
 
 

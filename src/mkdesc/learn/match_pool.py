@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mkdesc.compute.torch.module import Descriptor
+from mkdesc.compute.torch.stages import head_module
+from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_squares
 from mkdesc.images.detectors.learned import SIGMA
 from mkdesc.images.detectors.learned_torch import Scorer
 from mkdesc.learn.keypoint_pairs import Found, Moved, find_points, move, near, partners
 from mkdesc.learn.keypoint_views import Photos, ViewRecipe, draw_zooms, view_maps
-from mkdesc.learn.scene_maps import SceneMap, move_by_scene
+from mkdesc.learn.scene_maps import SceneMap, find_scene_maps, move_by_scene
 
 #: Pairs of views that are made at a time.
 AT_ONCE = 16
@@ -47,7 +49,7 @@ class PoolRecipe:
         How much views of two photographs differ beyond what the photographs do.
     """
 
-    pairs: int = 2000
+    pairs: int = 1600
     points: int = 512
     size: int = 512
     views: ViewRecipe = field(default_factory=lambda: ViewRecipe(180.0))
@@ -96,7 +98,7 @@ class MatchPool:
     scorer
         The network of the detector.
     descriptor
-        What describes a patch, raw.
+        What describes a square, raw.
     sides
         Sides of the squares around a keypoint, in units of its sigma.
     recipe
@@ -207,6 +209,16 @@ class MatchPool:
             place[at] = value
         self._others[at] = found.places[n:]
         self._scene[at] = self._scenes[torch.from_numpy(photos).to(at.device)]
+
+    def find_maps(self, head: Head) -> None:
+        """Find photographs that show the same, by a head; what is renewed is of them, too."""
+        stages = head_module(head).to(self.photos.device)
+        if self.recipe.real:
+            self.maps = find_scene_maps(
+                self.photos,
+                self.scorer,
+                lambda image, found: stages(self.describe(image, found)[0]),
+            )
 
     @torch.no_grad()
     def describe(self, images: Tensor, found: Found) -> Tensor:

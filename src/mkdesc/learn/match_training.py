@@ -16,7 +16,7 @@ from mkdesc.heads.head import Head
 from mkdesc.heads.layers import Layers
 from mkdesc.heads.statistics import Statistics
 from mkdesc.learn.clock import Clock
-from mkdesc.learn.match_losses import as_bits, match_loss
+from mkdesc.learn.match_losses import MatchCosts, as_bits, match_loss
 from mkdesc.learn.match_pool import AT_ONCE, MatchPool, PoolRecipe
 from mkdesc.learn.network import Network
 from mkdesc.learn.training import Average, Trained
@@ -37,20 +37,22 @@ class MatchRecipe:
         How pairs of views are made.
     batch, fresh
         Pairs of views per step, and how many are made anew for each step.
-    temperature, cost
-        Of :func:`~mkdesc.learn.match_losses.match_loss`.
+    costs
+        What counts how much.
+    rate
+        Size of steps, at its largest.
     """
 
     pool: PoolRecipe = field(default_factory=PoolRecipe)
     batch: int = 16
     fresh: int = 2
-    temperature: float = 0.05
-    cost: float = 1.0
+    costs: MatchCosts = field(default_factory=MatchCosts)
+    rate: float = 1e-3
 
 
 @torch.no_grad()
 def gather(pool: MatchPool, power: float) -> Statistics:
-    """Statistics of the raw descriptors of a pool, after a signed power, added up on its device."""
+    """Statistics of the raw descriptors of a pool, after a signed power; summed on its device."""
     n = pairs = 0
     total = scatter = differences = torch.zeros((), dtype=torch.float64, device=pool.photos.device)
     for part in pool.parts():
@@ -76,7 +78,6 @@ def train_matches(
     pool: MatchPool,
     recipe: MatchRecipe,
     *,
-    rate: float,
     bits: bool,
     steps: int | None,
     seconds: float | None,
@@ -92,8 +93,6 @@ def train_matches(
         Where pairs come from; it is renewed meanwhile.
     recipe
         How.
-    rate
-        Size of steps, at its largest.
     bits
         Whether the signs of what comes out are what is used.
     steps, seconds
@@ -101,19 +100,20 @@ def train_matches(
     progress
         Told of steps. A KeyboardInterrupt, from anywhere, ends it: what was learned is kept.
     """
+    torch.set_float32_matmul_precision("high")  # as exact as views are, and faster on GPUs
     network = Network(layers, str(pool.photos.device))
     average = Average(network)
-    optimizer = torch.optim.AdamW(network.parameters.values(), lr=rate, weight_decay=DECAY)
+    optimizer = torch.optim.AdamW(network.parameters.values(), lr=recipe.rate, weight_decay=DECAY)
     clock, interrupted, began = Clock(steps, seconds), False, time.perf_counter()
     first, mean = math.nan, torch.zeros((), device=pool.photos.device)
     try:
         while clock.share < 1:
             for group in optimizer.param_groups:
-                group["lr"] = rate * clock.factor()
+                group["lr"] = recipe.rate * clock.factor()
             batch = pool.batch(min(recipe.batch, recipe.pool.pairs))
             vectors = network(batch.raw.flatten(0, 2)).view(*batch.raw.shape[:3], -1)
             vectors = as_bits(vectors) if bits else vectors
-            loss = match_loss(vectors, batch, recipe.temperature, recipe.cost)
+            loss = match_loss(vectors, batch, recipe.costs)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

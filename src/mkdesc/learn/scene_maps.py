@@ -29,6 +29,8 @@ PART, PIXELS = 0.35, 3.0
 FITTED, EXACT = 6, 2.0
 #: Maps that say where a place is, which must agree, and how far away in pixels they may be.
 ASKED, REACH = 3, 48.0
+#: Best matches that are looked at first.
+GLANCE = 300
 #: Photographs with fewer matches that agree show nothing in common.
 FEWEST = 15
 
@@ -75,7 +77,7 @@ def find_scene_maps(
         vectors.append(describe(image, keypoints))
     maps = []
     for i in range(len(photos)):
-        for j in range(i + 1, len(photos)):
+        for j in _promising(found, vectors, i):
             alike = vectors[i] @ vectors[j].T
             forth, back = alike.argmax(1), alike.argmax(0)
             one = (back[forth] == torch.arange(len(forth), device=forth.device)).nonzero()[:, 0]
@@ -85,8 +87,21 @@ def find_scene_maps(
     return maps
 
 
-def _agreeing(a: Found, b: Found, one: Tensor, two: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Places, others and local maps of matches of keypoints that agree with their neighbours."""
+def _promising(found: list[Found], vectors: list[Tensor], i: int) -> list[int]:
+    """Later photographs whose best matches with this one agree with each other, at a glance."""
+    glances = []
+    for j in range(i + 1, len(found)):
+        alike = vectors[i] @ vectors[j].T
+        best, forth = alike.max(1)
+        mutual = alike.argmax(0)[forth] == torch.arange(len(forth), device=forth.device)
+        one = best.masked_fill(~mutual, -1).topk(min(GLANCE, len(best))).indices
+        glances.append(_agreement(found[i], found[j], one, forth[one]).sum())
+    counts = torch.stack(glances).tolist() if glances else []
+    return [i + 1 + k for k, count in enumerate(counts) if count >= FEWEST / 3]
+
+
+def _agreement(a: Found, b: Found, one: Tensor, two: Tensor) -> Tensor:
+    """Which matches of keypoints agree with enough of their neighbours."""
     p, q = a.places[0, one], b.places[0, two]
     turn = (b.angles[0, two] - a.angles[0, one]).deg2rad()
     scale = b.scales[0, two] / a.scales[0, one]
@@ -96,12 +111,16 @@ def _agreeing(a: Found, b: Found, one: Tensor, two: Tensor) -> tuple[Tensor, Ten
     distance = apart.norm(dim=-1)
     expected = q[:, None] + torch.einsum("aij,abj->abi", alike, apart)
     agree = (expected - q[None]).norm(dim=-1) < PART * scale[:, None] * distance + PIXELS
-    around = (distance < NEIGHBOURS) & (distance > 0)
-    agree &= agree.T & around
-    kept = agree.sum(1) >= LEAST
-    p, q, alike = p[kept], q[kept], alike[kept]
+    agree &= agree.T & (distance < NEIGHBOURS) & (distance > 0)
+    return agree.sum(1) >= LEAST
+
+
+def _agreeing(a: Found, b: Found, one: Tensor, two: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Places, others and local maps of matches of keypoints that agree with their neighbours."""
+    kept = _agreement(a, b, one, two)
+    p, q = a.places[0, one[kept]], b.places[0, two[kept]]
     if len(p) < FEWEST:
-        return p, q, alike
+        return p, q, p.new_empty((len(p), 2, 2))
     # The map of the nearest, by least squares; it need not fit exactly at the match itself.
     nearest = torch.cdist(p, p).topk(min(FITTED + 1, len(p)), largest=False).indices
     u, v = p[nearest] - p[:, None], q[nearest] - q[:, None]

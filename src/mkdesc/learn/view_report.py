@@ -40,7 +40,7 @@ class ViewReport:
     photos, held_out
         How many photographs were learned from, and the names of those that were not.
     before, after
-        Figures on photographs that were held out (if there were too few: on all), before and after.
+        Figures on photographs that were held out (too few: on all), before and after.
     steps, seconds, interrupted
         How long it took, and whether Ctrl-C ended it.
     """
