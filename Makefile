@@ -95,13 +95,13 @@ build/photos:
 	cp $(filter-out $(foreach scene,castle door fox,$(PHOTOS)/$(scene)_%),$(wildcard $(PHOTOS)/*)) build/photos
 
 NETS := photo photo-64 photo-bits photo-net extended-net
-DESCRIPTOR = learn descriptor build/photos --device cuda --limit 360
+DESCRIPTOR = learn descriptor build/photos --device cuda --limit 345
 ONE = $(DESCRIPTOR) --parametrization extended-24 --sides 20,40 --head linear
 learn-photo = $(ONE)
 learn-photo-64 = $(ONE) --dims 64
 learn-photo-bits = $(ONE) --dims 256 --bits
 learn-photo-net = $(DESCRIPTOR) --parametrization extended-24 --sides 14,28,56 --head mlp --hidden 896 --rank 160
-learn-extended-net = learn photos build/photos --device cuda --minutes 5.5 --parametrization extended --use-side 20 \
+learn-extended-net = learn photos build/photos --device cuda --minutes 5.4 --parametrization extended --use-side 20 \
 	--keypoints 4000 --ridge 1e-4 --head mlp --hidden 2048 --rank 256 --loss softmax --batch 4096
 .PHONY: nets $(NETS:%=net-%)
 nets: $(NETS:%=net-%)
