@@ -56,7 +56,7 @@ def learn(folder, plan=None, **more):
 def learned(folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(descriptors, "MEASURED_PAIRS", 8)
-        return learn(folder, HeadPlan("mlp", dims=16, hidden=32, rank=24), steps=150, seed=1)
+        return learn(folder, HeadPlan("mlp", dims=16, hidden=32, rank=24), steps=80, seed=1)
 
 
 def test_training_makes_it_better(learned):
@@ -70,7 +70,7 @@ def test_a_model_of_two_squares_and_its_card(learned, tmp_path):
     card = read_card(tmp_path / "mine.safetensors")
     assert card.side == [16.0, 32.0]
     said = card.learned_from
-    assert (said["photographs"], said["steps"], said["seed"]) == (4, 150, 1)
+    assert (said["photographs"], said["steps"], said["seed"]) == (4, 80, 1)
     assert said["held_out"] == learned.report.held_out
     assert said["head"]["hidden"] == 32
     assert said["recipe"]["pool"]["views"]["rotation"] == 180

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,6 +75,18 @@ def gather(pool: MatchPool, power: float) -> Statistics:
     return Statistics.from_tensors(arrays | {"counts": np.array([n, pairs])}, power)
 
 
+@contextmanager
+def fast_products() -> Iterator[None]:
+    """Products of matrices on GPUs that are as exact as views are, for a while."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@fast_products()
 def train_matches(
     layers: Layers,
     pool: MatchPool,
@@ -100,7 +114,6 @@ def train_matches(
     progress
         Told of steps. A KeyboardInterrupt, from anywhere, ends it: what was learned is kept.
     """
-    torch.set_float32_matmul_precision("high")  # as exact as views are, and faster on GPUs
     network = Network(layers, str(pool.photos.device))
     average = Average(network)
     optimizer = torch.optim.AdamW(network.parameters.values(), lr=recipe.rate, weight_decay=DECAY)
