@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test docs bench fuzz kill oldest audit models keypoints dist clean
+.PHONY: demo test docs bench fuzz kill oldest audit models keypoints ratios dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -23,10 +23,11 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
 
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint loops
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily.)
+# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
+# written, every process that the tests start compiles the package again, and every worker all tests.)
 
 # What reads the code and runs none of it; several at a time, each with what it says in one piece.
 LINTERS := ruff-check ruff-format mypy pyright
@@ -40,6 +41,12 @@ ruff-check:
 	$(BIN)/ruff check
 ruff-format:
 	$(BIN)/ruff format --check
+
+# The compiled loops that most tests use: in a fresh clone both workers would compile them, at the same time.
+.PHONY: loops
+loops:
+	@$(BIN)/python -c "from mkdesc.cli.first_run import *; from mkdesc import Features; usual = Features().get_params(); \
+		compile_describing(usual['model']); compile_others(usual['detector'])"
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site
@@ -71,7 +78,7 @@ audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service 
 PHOTOS ?= ../shared/data/photos
 MODELS := src/mkdesc/models
 WHITENINGS := src/mkdesc/visual/whitenings
-LEARN = $(BIN)/mkdesc learn photos $(PHOTOS)
+LEARN = $(BIN)/mkdesc learn photos $(PHOTOS) --overwrite
 models: .venv/installed-images
 	$(LEARN) -o $(MODELS)/default.safetensors --use-side 24
 	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64 --use-side 24
@@ -108,12 +115,20 @@ nets: $(NETS:%=net-%)
 $(NETS:%=net-%): net-%: build/photos
 	mkdir -p docs/models
 	(date -u && $(MKDESC) info && nvidia-smi -L && echo "mkdesc $(learn-$*)" && \
-		$(MKDESC) $(learn-$*) -o $(MODELS)/$*.safetensors) > docs/models/$*.log 2>&1
+		$(MKDESC) $(learn-$*) --overwrite -o $(MODELS)/$*.safetensors) > docs/models/$*.log 2>&1
 
 # The weights of the learned detector: seven minutes on a GPU, of the same photographs.
 keypoints: build/photos
 	$(MKDESC) learn keypoints build/photos -o src/mkdesc/images/detectors/weights/keypoints.safetensors \
-		--device cuda --limit 395
+		--device cuda --limit 395 --overwrite
+
+# The ratio of Lowe's test that suits each bundled model, into its card; two minutes each.
+RATIOS := $(basename $(notdir $(wildcard $(MODELS)/*.safetensors)))
+ratios: .venv/installed-images
+	for model in $(RATIOS); do \
+		$(BIN)/mkdesc learn ratio $$model $(PHOTOS) -o build/$$model.safetensors || exit 1; \
+		mv build/$$model.safetensors $(MODELS)/$$model.safetensors; \
+	done
 
 dist: .venv/installed-build ## wheel and sdist; the same bytes from the same commit
 	rm -rf dist

@@ -75,7 +75,7 @@ def rootsift(images: Path, like: Path, folder: Path, names: list[str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         own = ImageFeatures(found.keypoints, found.scores, rooted, found.image_size)
         with path.open("wb") as file:
-            np.savez(file, **own._asdict())
+            np.savez(file, **vars(own))
 
 
 def precision(signatures: Signatures, features: Path, scenes: dict[str, str]) -> list[float]:

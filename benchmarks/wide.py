@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from scipy.spatial import cKDTree
-from wide_pairs import Pair, mapped, sequences, slanted
+from wide_pairs import Pair, mapped, sequences, slanted, unrelated
 from wide_refused import refuse
 from wide_truth import check
 
@@ -184,6 +184,7 @@ def main() -> None:
     parser.add_argument("--slanted", type=int, default=8, help="slanted pairs")
     parser.add_argument("--unrelated", type=int, default=300, help="unrelated pairs")
     parser.add_argument("--minutes", type=float, default=600, help="of wide searches in those")
+    parser.add_argument("--part", default="1/1", help="K/N of the unrelated pairs")
     parser.add_argument("--without", nargs="*", default=[], help="sides to leave out")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-wide.json"))
     options = parser.parse_args()
@@ -212,7 +213,9 @@ def main() -> None:
         measure("slanted", slanted(options.data, options.slanted), sides, kept)
     if "unrelated" in kinds:
         features = mkdesc.Features(options.keypoints)
-        refuse(options.data, options.unrelated, options.minutes, features, kept.find, kept.add)
+        part, parts = map(int, options.part.split("/"))
+        pairs = unrelated(options.data, options.unrelated)[part - 1 :: parts]
+        refuse(options.data, pairs, options.minutes, features, kept.find, kept.add)
     if "truth" in kinds:
         ask_the_pixels(of_sequences(), kept)
 

@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from wide_pairs import FACADES, unrelated
+from wide_pairs import FACADES
 
 import mkdesc
 import mkdesc.features.image_pair
@@ -72,7 +72,12 @@ def remembering(folder: Path) -> Iterator[None]:
 
 
 def refuse(
-    data: Path, count: int, minutes: float, features: mkdesc.Features, find: Find, add: Add
+    data: Path,
+    pairs: list[tuple[str, Path, Path]],
+    minutes: float,
+    features: mkdesc.Features,
+    find: Find,
+    add: Add,
 ) -> None:
     """Unrelated photographs and facades, at full size, with the default geometry."""
 
@@ -90,7 +95,6 @@ def refuse(
                 print(f"{name:<34} {said}: {found.reason}, {row['cpu']:.1f} s", flush=True)
         return row
 
-    pairs = unrelated(data, count)
     facades = [(f"{a} {b}", *(data / "photos" / f"{x}.jpg" for x in (a, b))) for a, b in FACADES]
     with tempfile.TemporaryDirectory() as folder, remembering(Path(folder)):
         for how in HOW:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import typer
 
 from mkdesc import MKD, cli
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
@@ -76,6 +77,22 @@ def replace_file() -> Callable[[Path, Path, str], None]:
         assert file.stat().st_mtime_ns == times[1]
 
     return replace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_made_once():
+    """Makes the parser of each command once: typer makes them all again whenever it is called."""
+    make, made = typer.main.get_command_from_info, {}
+
+    def make_once(command_info: typer.models.CommandInfo, **options: Any) -> Any:
+        key = (command_info.callback, command_info.name, *sorted(options.items()))
+        if key not in made:
+            made[key] = make(command_info, **options)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command_from_info", make_once)
+        yield
 
 
 class Ended(NamedTuple):

@@ -79,12 +79,24 @@ def test_integers_are_scaled_by_their_maximum(mkd, patches):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.floats(1e-1, 1e3), st.floats(-1e3, 1e3), st.integers(0, 2**32))
+@given(st.floats(1e-1, 2), st.floats(-1e3, 1e3), st.integers(0, 2**32))
 def test_gain_and_offset_hardly_matter(gain, offset, seed):
     patch = np.random.default_rng(seed).random((16, 16))
     a = MKD(patch_size=16).transform(patch)[0]
     b = MKD(patch_size=16).transform(gain * patch + offset)[0]
     assert a @ b > 1 - 1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("resize", [False, True])
+def test_floats_from_0_to_255_are_refused(patches, dtype, resize):
+    wide = patches.astype(dtype)
+    wide[0] /= 255
+    mkd = MKD(patch_size=16 if resize else patches.shape[-1], resize=resize)
+    with pytest.raises(ValueError, match=r"patches\[8\] has values from .* divide by 255"):
+        mkd.transform(wide, first=7)
+    mkd.transform(wide / 255 * 1.2 - 0.1)  # interpolation overshoots
+    mkd.transform(np.clip(wide, 50, 51) + 100)  # only differences count
 
 
 def test_an_offset_does_not_matter_at_all(mkd, patches):

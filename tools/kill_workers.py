@@ -77,7 +77,6 @@ def commands(data: Path) -> dict[str, Command]:
             photos,
             None,
             whitening=Whitening("gda", ridge=1e-3),
-            progress=None,
             recipe=recipe,
             workers=workers,
             parts=parts,

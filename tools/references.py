@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import rooms
@@ -88,20 +89,21 @@ def _page(title: str, documented: dict[str, list[str]]) -> str:
 
 
 def _public(path: Path) -> list[str]:
-    """The names in ``__all__``; without it functions, classes and documented constants."""
-    text = path.read_text(encoding="utf-8")
-    body, lines = ast.parse(text).body, text.splitlines()
-    named: dict[str, ast.Assign | ast.AnnAssign] = {}
-    for node in body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            named[ast.unparse(getattr(node, "target", None) or node.targets[0])] = node
+    """The names in ``__all__``; without it functions, classes, and constants that others cite."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    assigned = [node for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    named = {ast.unparse(getattr(one, "target", None) or one.targets[0]): one for one in assigned}
     if "__all__" in named:
         return list(ast.literal_eval(named["__all__"].value))
     found = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    constants = [name for name, node in named.items() if lines[node.lineno - 2].startswith("#:")]
-    return sorted(
-        name for name in (*constants, *found) if name.isidentifier() and not name.startswith("_")
-    )
+    return sorted(name for name in (*(named.keys() & _cited()), *found) if name[0] != "_")
+
+
+@cache
+def _cited() -> set[str]:
+    """Constants that docstrings refer to."""
+    texts = (path.read_text(encoding="utf-8") for path in rooms.PACKAGE.rglob("*.py"))
+    return {name for text in texts for name in re.findall(r":data:`(?:[^`]*\.)?(\w+)`", text)}
 
 
 def _home(module: str, name: str, modules: dict[str, Path]) -> str:

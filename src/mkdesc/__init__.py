@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 from mkdesc._support.version import __version__ as __version__
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc import batches as batches
     from mkdesc import datasets as datasets
     from mkdesc import evaluation as evaluation
@@ -83,25 +83,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "descriptor": "MKD",
-            "features": "Features ImageMatches load_features match_images",
-            "heads": "Statistics Whitening",
-            "kernels": (
-                "CARTESIAN CARTESIAN_RELATIVE POLAR POLAR_ABSOLUTE "
-                "Parametrization VonMises as_parametrization match_kernel "
-                "product register_feature"
-            ),
-            "learn": "TrainedHead",
-            "matching": "match_descriptors verify_matches",
-            "models": "bundled_models describe load_model save_model",
-            "retrieval": "Index build_index",
-            "visual": "patch_map",
-        },
-        rooms=(
-            "batches datasets evaluation explorer features heads images kernels "
-            "learn matching measures models retrieval sfm torch visual"
-        ),
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -26,7 +26,13 @@ from mkdesc.heads.head import Head
 from mkdesc.heads.quantise import OUTPUTS, quantise
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
-from mkdesc.kernels.patches import SMALLEST, as_patches, naming_stacks, resize_patches
+from mkdesc.kernels.patches import (
+    SMALLEST,
+    as_patches,
+    check_range,
+    naming_stacks,
+    resize_patches,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -80,7 +86,9 @@ class MKD(Estimator):
     output
         ``"float32"``, or a quarter of the memory: ``"int8"``, the numbers times 254, rounded, and
         limited to -127 .. 127, whose order by dot product or distance stays nearly the same; or
-        ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone.
+        ``"uint8"``, the numbers times 256, plus 128, rounded, for Euclidean distances alone. Or
+        ``"bits"``, a 32nd: the signs, packed (N, D / 8) as by :func:`numpy.packbits`, for the
+        Hamming distance.
     head
         Instead of a whitening, a :class:`~mkdesc.heads.Head` of any stages.
     side
@@ -204,7 +212,8 @@ class MKD(Estimator):
         ----------
         X
             Patches (N, W, W), (N, 1, W, W) or one (W, W); with several sides, k, (N, k, W, W).
-            uint8, uint16, float32 or float64; contiguous or not, read-only or memory-mapped.
+            uint8, uint16, or float32 or float64 from 0 to 1; contiguous or not, read-only or
+            memory-mapped.
         first
             Index of the first patch in error messages, for those who pass them in pieces.
 
@@ -217,6 +226,7 @@ class MKD(Estimator):
         parametrization, threads = self._checked()
         squares = self.squares
         patches = as_patches(X, squares)
+        check_range(patches, first)
         size = int(self.patch_size)
         reduced = (
             parametrization.preparation.reduced_size

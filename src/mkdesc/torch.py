@@ -14,8 +14,10 @@ try:
 except ImportError as error:
     raise ImportError("mkdesc.torch needs PyTorch: pip install 'mkdesc[torch]'") from error
 
+from torch import Tensor
+
 from mkdesc.compute.torch.export import export_onnx
-from mkdesc.compute.torch.module import Descriptor
+from mkdesc.compute.torch.module import Descriptor, check_range
 from mkdesc.compute.torch.stages import to_head
 from mkdesc.descriptor import MKD, Side
 from mkdesc.heads.head import Head
@@ -93,6 +95,15 @@ class MKDescriptor(Descriptor):
             fused=fused,
         )
         self.side = mkd.side
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """Describe patches (N, W, W) or (N, 1, W, W); uint8, uint16, or floats from 0 to 1.
+
+        On the CPU, patches of floats that differ by more than 2 (from 0 to 255, say) are refused.
+        On other devices this is not checked: it would take longer than to describe them.
+        """
+        check_range(patches)
+        return super().forward(patches)
 
     def to_mkd(self) -> MKD:
         """The same for numpy arrays on the CPU, to be saved with :func:`mkdesc.save_model`.

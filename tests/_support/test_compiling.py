@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -136,42 +137,54 @@ def test_options_constants_and_enclosed_values_count(monkeypatch):
     assert stamp(make_loop(2)) != before
 
 
-#: Describes a patch, and says whether the loops came from the disk.
-DESCRIBE = """
+#: Applies a head, by the loop that takes least to compile, and says whether it came from the disk.
+APPLY = """
 import sys
 import numpy as np
 from numba.core import event
-from mkdesc import MKD
-patches = np.random.default_rng(0).integers(0, 256, (2, 32, 32), np.uint8)
+from mkdesc.compute.cpu.backend import compile_head
+from mkdesc.compute.cpu.head import make_stages
+from mkdesc.heads.head import L2, Affine, Head
+found = np.empty((1, 2), np.float32)
 with event.install_recorder("numba:compile") as compiled:
-    found = MKD("standard: shape", 32).transform(patches)
+    stages = make_stages(Head((Affine(np.eye(2)), L2())))
+    compile_head()(np.array([[3, 4]], np.float32), stages, found)
 np.save(sys.argv[1], found)
 print("compiled" if compiled.buffer else "kept")
 """
 
 
-def describe(folder):
-    """Descriptors of a child with the package in ``folder``, and how it came to its loops."""
+def apply_head(folder):
+    """The result of a child with the package in ``folder``, and how it came to its loop."""
     environment = os.environ | {
         "NUMBA_CACHE_DIR": str(folder / "cache"),
         "PYTHONPATH": str(folder),
     }
-    command = [sys.executable, "-W", "error", "-c", DESCRIBE, str(folder / "found.npy")]
+    command = [sys.executable, "-W", "error", "-c", APPLY, str(folder / "found.npy")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return np.load(folder / "found.npy"), done.stdout.strip()
 
 
-@pytest.mark.long
 def test_changes_of_what_loops_call_are_seen(tmp_path):
     """The file of the outermost loop stays as it is: a constant that others see changes."""
     shutil.copytree(Path(mkdesc.__file__).parent, tmp_path / "mkdesc")
-    before, _ = describe(tmp_path)
-    file = tmp_path / "mkdesc" / "kernels" / "pixelfeatures.py"
+    before, _ = apply_head(tmp_path)
+    np.testing.assert_allclose(before, [[0.6, 0.8]], atol=1e-6)
+    file = tmp_path / "mkdesc" / "_support" / "compiling.py"
     text = file.read_text()
-    assert text.count("SHAPE_EPSILON = 1e-4") == 1
-    file.write_text(text.replace("SHAPE_EPSILON = 1e-4", "SHAPE_EPSILON = 10.0"))
-    after, how = describe(tmp_path)
+    assert text.count("TINY_SQUARE = 1e-70") == 1
+    file.write_text(text.replace("TINY_SQUARE = 1e-70", "TINY_SQUARE = 100.0"))
+    after, how = apply_head(tmp_path)
     assert how == "compiled"
-    assert np.abs(after - before).max() > 1e-3
-    assert describe(tmp_path)[1] == "kept"
+    np.testing.assert_allclose(after, [[0.3, 0.4]], atol=1e-6)  # divided by ten
+    assert apply_head(tmp_path)[1] == "kept"
+
+
+def test_intrinsics_of_other_modules_count():
+    """What is built of instructions is no loop, but machine code depends on it as well."""
+    from mkdesc._support import compiling, vectors
+    from mkdesc.compute.cpu import gradients_numba
+
+    source = hashlib.sha256(Path(vectors.__file__).read_bytes()).hexdigest()
+    assert source in list(compiling._modules(gradients_numba, set()))

@@ -6,6 +6,9 @@ import pytest
 
 from mkdesc._support.files import atomic_folder, atomic_path
 from mkdesc._support.targets import check_replaced, check_target
+from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS, weights_file
+from mkdesc.models import load_model, model_file, save_model
+from mkdesc.models.files import OWN_MODEL
 
 
 def test_only_files_of_the_kind_are_replaced(tmp_path):
@@ -18,6 +21,23 @@ def test_only_files_of_the_kind_are_replaced(tmp_path):
         else:
             check_target(file, own=rb"\Ax,y\n")
     check_target(file, own=rb"\Ax,y\n", overwrite=True)
+
+
+def test_bundled_files_are_not_replaced_by_mistake(tmp_path):
+    model, weights = model_file("photo"), weights_file("keypoints")
+    before = model.read_bytes()
+    (tmp_path / "link.safetensors").symlink_to(model)
+    for file in (model, tmp_path / "link.safetensors"):
+        with pytest.raises(FileExistsError, match="is a part of mkdesc itself"):
+            check_target(file, own=OWN_MODEL, overwrite=False)
+        with pytest.raises(FileExistsError, match="is a part of mkdesc itself"):
+            save_model(load_model("photo"), file)
+        check_target(file, own=OWN_MODEL, overwrite=True)  # as those who make them do
+        with pytest.raises(ValueError, match="is an input"):
+            check_target(file, [model_file("photo")], OWN_MODEL, overwrite=True)
+    with pytest.raises(FileExistsError, match="is a part of mkdesc itself"):
+        check_target(weights, own=OWN_WEIGHTS, overwrite=False)
+    assert model.read_bytes() == before
 
 
 def test_files_of_a_folder_that_is_read_stay_but_for_own_ones(tmp_path):

@@ -216,7 +216,7 @@ def test_what_was_only_begun_is_begun_again(file, patches, monkeypatch):
 
 
 def test_bad_patches_are_named_and_the_others_kept(tmp_path, patches):
-    bad = patches.astype(np.float32)
+    bad = patches / np.float32(255)
     bad[15, 3, 3] = np.nan
     np.save(tmp_path / "in.npy", bad)
     with pytest.raises(ValueError, match=r"1 of 4 parts .*: patches\[15\] has NaN or infinity"):
@@ -389,5 +389,5 @@ def test_only_one_at_a_time(file, tmp_path):
 
 def test_memory_of_this_process_is_no_place_for_others(file):
     pytest.importorskip("fsspec")
-    with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot reach"):
+    with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot read"):
         describe_file(file, "memory://out.zarr", workers=others)

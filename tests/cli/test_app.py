@@ -37,7 +37,7 @@ def test_describe_without_whitening(tmp_path, patches, run):
 
 
 def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches, run):
-    bad = patches.astype(np.float32)
+    bad = patches / np.float32(255)
     bad[5, 0, 0] = np.nan
     np.save(tmp_path / "in.npy", bad)
     done = run("describe", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--resize")

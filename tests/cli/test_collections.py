@@ -1,5 +1,8 @@
 """``mkdesc index``, ``find``, ``groups`` and ``pairs`` as a user meets them."""
 
+import re
+import shutil
+
 import cv2
 import numpy as np
 import pytest
@@ -24,21 +27,25 @@ def test_from_a_folder_to_what_it_shows(folder, run):
     done = run("index", "in", "-o", "index", cwd=folder)
     assert done.returncode == 1, done.stderr  # one could not be read
     assert "left out: in/broken.jpg: truncated" in done.stderr
-    assert done.stderr.splitlines()[-1] == "index: 3 images (3 new)"
+    last = done.stderr.splitlines()[-1]
+    assert re.fullmatch(r"index: 3 images \(3 new\) in \d+\.\d s, \d+\.\d\d s each", last)
     done = run("index", "in", "-o", "index", cwd=folder)
     assert done.stderr.splitlines()[-1] == "index: 3 images (nothing new)"
 
-    options = ("--verify", "--box", "0,0,240,120", "-o", "sheet.png")
+    options = ("--box", "0,0,240,120", "-o", "sheet.png")
     done = run("find", "in/b.png", "index", *options, cwd=folder)
     assert done.returncode == 0, done.stderr
     *rows, last = done.stdout.splitlines()
-    assert [row.split()[1] for row in rows] == ["b.png", "a.png", "c.png"]
-    assert [int(row.split()[3]) > 50 for row in rows] == [True, True, False]
+    assert [row.split()[1] for row in rows] == ["a.png", "c.png"]  # the query is left out
+    assert [int(row.split()[2]) > 50 for row in rows] == [True, False]
+    assert all(re.search(r" matches agree  similarity [01]\.\d{3}$", row) for row in rows)
     assert last == "written: sheet.png"
     sheet = cv2.imread(str(folder / "sheet.png"))
     assert np.ptp(sheet.astype(int), axis=2).max() > 100  # coloured lines
-    done = run("find", "in/b.png", "index", "-k", "1", cwd=folder)
-    assert [line.split() for line in done.stdout.splitlines()] == [["1", "b.png", "1.000"]]
+    shutil.copy(folder / "in/b.png", folder / "copy.png")
+    done = run("find", "copy.png", "index", "-k", "1", "--no-verify", cwd=folder)
+    assert done.stdout == "  1  b.png  similarity 1.000\n"
+    assert done.stderr == ""
 
     done = run("find", "in", "index", cwd=folder)
     assert done.stderr == "error: in: a folder, expected a photograph\n"
@@ -101,3 +108,38 @@ def test_bad_input_is_one_line(folder, arguments, message, run):
     assert done.returncode == 2
     assert "left out" not in done.stderr  # nothing was computed
     assert message in done.stderr.strip().splitlines()[-1]
+
+
+def test_photographs_that_changed_since_they_were_indexed_are_named(folder, run):
+    (folder / "in/broken.jpg").unlink()
+    assert run("index", "in", "-o", "index", cwd=folder).returncode == 0
+    shutil.copy(folder / "in/c.png", folder / "query.png")
+    (folder / "in/c.png").touch()  # the same content
+    done = run("find", "query.png", "index", "-k", "3", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    shutil.copy(folder / "in/a.png", folder / "in/c.png")
+    (folder / "in/b.png").unlink()
+    warning = "warning: gone or changed since index was made: "
+    done = run("find", "query.png", "index", "-k", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"{warning}c.png; to update it, run mkdesc index again")
+    done = run("groups", "index", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"{warning}(b.png, c.png|c.png, b.png);", done.stderr)
+
+
+def test_a_picture_among_the_indexed_photographs_is_not_drawn_over(folder, run):
+    """Not even one that mkdesc drew: somebody indexed it."""
+    (folder / "in/broken.jpg").unlink()
+    done = run("match", "in/a.png", "in/b.png", "-o", "in/m.png", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert run("index", "in", "-o", "index", cwd=folder).returncode == 0
+    before = (folder / "in/m.png").read_bytes()
+    for more in ([], ["--overwrite"]):
+        done = run("find", "in/a.png", "index", "-o", "in/m.png", *more, cwd=folder)
+        assert done.returncode == 2
+        assert "in/m.png: is an input" in done.stderr
+    assert (folder / "in/m.png").read_bytes() == before
+    (folder / "in/n.png").write_bytes(before)  # not indexed: a picture like any other
+    done = run("find", "in/a.png", "index", "-o", "in/n.png", cwd=folder)
+    assert done.returncode == 0, done.stderr

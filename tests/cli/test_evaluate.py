@@ -7,7 +7,7 @@ import pytest
 from mkdesc.datasets.hpatches.csv_files import read_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
 from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
-from mkdesc.evaluation.contenders import get_descriptor
+from mkdesc.evaluation.contenders.registry import get_descriptor
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """``mkdesc match``, ``features`` and ``sfm`` as a user meets them."""
 
 import json
+import re
 import shutil
 import signal
 import time
@@ -140,10 +141,12 @@ def test_features_go_on_past_bad_files_and_resume(folder, kind, out, run):
     done = run("features", "a.png", "broken.jpg", *arguments, cwd=folder)
     assert done.returncode == 1, done.stderr  # one of them is missing
     assert "left out: broken.jpg: truncated" in done.stderr
-    assert f"{out}: 1 of 2 images" in done.stderr
+    assert re.search(rf"{out}: 1 of 2 images \(1 new\) in \S+ s, \S+ s each", done.stderr)
     done = run("features", "a.png", "b.png", "broken.jpg", *arguments, cwd=folder)
     assert done.returncode == 1, done.stderr  # one of them is missing
-    assert f"{out}: 2 of 3 images" in done.stderr
+    assert f"{out}: 2 of 3 images (1 new, 1 as before) in " in done.stderr
+    done = run("features", "a.png", "b.png", *arguments, cwd=folder)
+    assert done.stderr.endswith(f"{out}: 2 of 2 images (2 as before)\n")
     assert not (folder / f"{out}.parts").exists()
     done = run("features", "a.png", *arguments[:-1], "60", cwd=folder)
     assert done.returncode == 2

@@ -101,6 +101,9 @@ CASES = {
             (".safetensors",),
         )
     ],
+    "learn ratio": [
+        Case("m.safetensors photos -o {out}", ("photos/a.png", "m.safetensors"), (".safetensors",))
+    ],
     "evaluate homography": [
         Case("sequences -m rootsift -o {out}", ("sequences", "sequences/graf"))
     ],
@@ -175,7 +178,6 @@ def made(tmp_path_factory):
         Path("pairs.txt").write_text("a.png b.png\n")
         Path("splits.json").write_text('{"a": {"name": "a", "test": ["wall"], "train": ["graf"]}}')
         shutil.copy("m.safetensors", "w.safetensors")
-        shutil.copytree("graf", "sequences/graf")
         shutil.copytree("photos", "poses/images")
         Path("sparse").mkdir()
         for file in ("cameras.txt", "images.txt", "points3D.txt"):

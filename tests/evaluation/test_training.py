@@ -6,7 +6,7 @@ from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
-from mkdesc.evaluation.contenders import get_descriptor
+from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.evaluation.training import (
     learn,
     sequence_rows,

@@ -127,7 +127,7 @@ def test_colour_depth_and_mask(image):
     assert all(k.pt[0] < 91 for k in features.detect(image, mask))
     with pytest.raises(ValueError, match="mask: expected the image's shape"):
         features.detect(image, mask[1:])
-    with pytest.raises(ValueError, match=r"within \[0, 1\]"):
+    with pytest.raises(ValueError, match="floats must be from 0 to 1"):
         features.detect(image.astype(float))
 
 
@@ -295,7 +295,9 @@ def test_replaced_arguments_are_all_that_changes(image):
     features = mkdesc.Features(40, upright=True)
     other = features.replace(max_keypoints=20)
     assert repr(other) == "Features(max_keypoints=20, upright=True)"
-    assert list(features.get_params()) == list(inspect.signature(mkdesc.Features).parameters)
+    refused = "nfeatures"  # which is OpenCV's name
+    arguments = list(inspect.signature(mkdesc.Features).parameters)
+    assert [*features.get_params(), refused] == arguments
     assert len(other.detect(image)) == 20
 
 
@@ -330,3 +332,29 @@ def test_two_squares_match_views_from_the_side(look_at, image):
     right = np.abs(found.points_a * [0.4, 1] + [20, 10] - found.points_b).max(axis=1) < 3
     assert right[found.inliers].sum() > 20
     assert right[found.inliers].mean() > 0.9
+
+
+def test_bits_take_the_place_of_orbs(image, turned):
+    """Signs of the numbers, packed as numpy does; an OpenCV script for ORB runs unchanged."""
+    features = mkdesc.Features(max_keypoints=300, output="bits")
+    assert features.defaultNorm() == cv2.NORM_HAMMING
+    assert features.descriptorType() == cv2.CV_8U
+    assert features.descriptorSize() == 16
+    found = [features.detectAndCompute(picture, None) for picture in (image, turned[0])]
+    numbers = mkdesc.Features(max_keypoints=300).detectAndCompute(image, None)[1]
+    np.testing.assert_array_equal(np.unpackbits(found[0][1], axis=1), numbers > 0)
+    matches = cv2.BFMatcher(features.defaultNorm(), crossCheck=True).match(
+        found[0][1], found[1][1]
+    )
+    ours = mkdesc.match_descriptors(found[0][1], found[1][1], bits=True)
+    assert [[m.queryIdx, m.trainIdx] for m in matches] == ours.pairs.tolist()
+    assert len(matches) > 100
+    assert share_right([pair[0] for pair in found], matches, turned[1]) > 0.9
+    pair = mkdesc.match_images(image, turned[0], features)
+    assert pair.verdict == "verified"
+    assert (pair.distances == pair.distances.round()).all()
+    for how in ("wide", "guided"):
+        with pytest.raises(ValueError, match="features: bits are compared between two"):
+            mkdesc.match_images(image, turned[0], features, **{how: True})
+    with pytest.raises(ValueError, match="output: expected a multiple of 8 numbers for bits"):
+        mkdesc.Features(model=mkdesc.MKD("polar"), output="bits")

@@ -54,7 +54,7 @@ def loop_over_pixels(p, q, spec, exact):
         return found
 
     total = 0.0
-    for part in as_parametrization(spec).parts:
+    for part in as_parametrization(spec).products:
         for (wp, ap), (wq, aq) in itertools.product(pixels(p), pixels(q)):
             k = wp * wq
             for name, kernel in part.kernels:

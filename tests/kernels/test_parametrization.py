@@ -46,7 +46,7 @@ def test_a_plus_may_belong_to_a_number():
 
 def test_feature_map_order_is_angle_then_first_then_second_position():
     theta, x, y = 0.4, 0.2, -0.7
-    part = CARTESIAN.parts[0]
+    part = CARTESIAN.products[0]
     features = part.feature_map({"theta": np.array(theta), "x": np.array(x), "y": np.array(y)})
     kernels = dict(part.kernels)
     expected = np.kron(
@@ -58,7 +58,7 @@ def test_feature_map_order_is_angle_then_first_then_second_position():
 
 def test_feature_maps_multiply_like_kernels(rng):
     values = pixel_values(rng.random((9, 9)), PAPER)
-    part = POLAR.parts[0]
+    part = POLAR.products[0]
     features = part.feature_map(values)
     expected = np.prod(
         [k.approximate(values[name][0, 3] - values[name][7, 2]) for name, k in part.kernels]
@@ -121,7 +121,7 @@ def test_what_could_not_be_read_again_is_not_built():
     with pytest.raises(ValueError, match="expected at most 5000 characters"):
         sum([part] * 40, part)
     with pytest.raises(ValueError, match="expected at most 50 products, got 51"):
-        Parametrization(CARTESIAN.parts * 51)
+        Parametrization(CARTESIAN.products * 51)
 
 
 @pytest.mark.parametrize("spec", [None, 3, ["polar"]])
@@ -141,7 +141,7 @@ def test_the_extended_one_as_text_and_by_hand():
     assert as_parametrization(str(EXTENDED)) == EXTENDED == as_parametrization("extended")
     xy = VonMises(8, 2)
     part = product(STANDARD, x=xy, y=xy, shape=Shape())
-    assert part.parts[0] in EXTENDED.parts
+    assert part.products[0] in EXTENDED.products
     assert as_parametrization("standard: x(8,2)*y(8,2)*shape") == part
 
 

@@ -223,10 +223,10 @@ def test_the_command_without_numba_and_opencv(folder, tmp_path):
         "from mkdesc.cli import main; main()"
     )
     output = tmp_path / "mine.safetensors"
-    words = ["learn", "keypoints", str(folder), "-o", str(output), "--steps", "3"]
+    words = ["learn", "keypoints", str(folder), "-o", str(output), "--steps", "1"]
     words += ["--model", "photo", "--device", "cpu"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "5 photographs, 3 steps" in done.stderr
+    assert "5 photographs, 1 steps" in done.stderr
     assert "written: " in done.stderr
     assert load_weights(output).card["kind"] == "turned"

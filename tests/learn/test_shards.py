@@ -224,7 +224,6 @@ def photos(folder, rng):
         folder / "photos",
         MKD("cartesian", 32),
         whitening=Whitening("gda", 8, ridge=0.01),
-        progress=None,
         recipe=recipe,
         **who,
     )

@@ -96,7 +96,6 @@ def test_hpatches(tmp_path, rng):
         tmp_path,
         MKD("cartesian", 32),
         whitening=whitening(),
-        progress=None,
         split="a",
         splits_file=tmp_path / "splits.json",
     )
@@ -115,7 +114,7 @@ def test_photos(tmp_path, rng):
     recipe = Recipe(views=("plain", "hard", "tough"), keypoints_per_photo=150, patch_size=32)
     mkd = MKD("cartesian", 32)
     learned = [
-        learn_photos(tmp_path, mkd, whitening=whitening(), progress=None, recipe=recipe, seed=seed)
+        learn_photos(tmp_path, mkd, whitening=whitening(), recipe=recipe, seed=seed)
         for seed in (0, 0, 1)
     ]
     first, again, other = (found.mkd.whitening.head_.linear().matrix for found in learned)

@@ -96,6 +96,17 @@ def test_what_chance_explains_is_not_believed(rng):
     assert "no more than chance explains" in judge(matches, found, OPTIONS).reason
 
 
+def test_many_places_that_move_together_are_no_chance(rng):
+    """As many would often agree on some epipolar geometry, but not move with their neighbours."""
+    here = spots(rng, 30)
+    wrong = random_matches(rng, 600)
+    for there, verdict in ((here[:, 0] - 40, "verified"), (here[::-1, 0], "unverified")):
+        matches = in_rows(here, there)[0].followed_by(wrong)
+        found = Verified(ROWS, np.arange(630) < 30, "fundamental")
+        assert two_views._false_alarms(matches, found, OPTIONS) > two_views.BELIEVED
+        assert judge(matches, found, OPTIONS).name == verdict
+
+
 def test_matches_of_a_few_places_count_once_each(rng):
     """Right, and many: but six places."""
     here = np.repeat(spots(rng, 6), 40, axis=0) + rng.uniform(-3, 3, (240, 2))
@@ -250,6 +261,16 @@ def test_neighbourhoods_of_a_deep_scene_tell_whether_it_is_mirrored(rng, mirror)
     verdict = judge(matches, found, OPTIONS)
     assert verdict.name == ("unverified" if mirror else "verified")
     assert ("mirrors the other" in verdict.reason) == mirror
+
+
+def test_a_few_wrong_matches_do_not_make_a_mirror_image(rng):
+    """A corner of a deep scene is turned over by chance: the rest of it moves together."""
+    here = np.vstack([spots(rng, 60, low=(200, 20)), spots(rng, 18, high=(160, 200))])
+    there = np.where(here[:, 0] > 400, here[:, 0] - 90, here[:, 0] - 40)
+    there[60:] = 300 - here[60:, 0]
+    matches, found = in_rows(here, there)
+    assert two_views.share_turned_over(*matches.positions) >= two_views.TURNED_OVER
+    assert judge(matches, found, OPTIONS).name == "verified"
 
 
 def test_a_deep_scene_is_not_taken_for_a_mirror_image(rng):

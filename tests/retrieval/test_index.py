@@ -30,9 +30,13 @@ def groups(index, k=3):
 def test_views_of_a_scene_are_found(index, scenes):
     assert len(index) == 9
     assert groups(index) == {name: [name[0]] * 3 for name in index.names}
-    found = index.find(scenes / "1/2.png", k=4)
+    found = index.find(cv2.imread(str(scenes / "1/2.png")), k=4)
     assert found[0].name == "1/2.png"
     assert found[0].similarity == pytest.approx(1)
+    assert [one.inliers for one in found] == [0] * 4
+    own = index.image_path("1/2.png")
+    for same in (own, own.parent / "../1/2.png"):
+        assert index.find(same, k=3) == found[1:]  # a file of the index does not find itself
     assert [one.inliers for one in found] == [0] * 4
     assert [one.similarity for one in found] == sorted((o.similarity for o in found), reverse=True)
     with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
@@ -81,7 +85,7 @@ def test_updates_leave_what_a_new_index_has(scenes, view, tmp_path, monkeypatch)
     assert list(news.bad) == ["broken.png"]
     index = mkdesc.Index(target)
     assert sorted(index.names) == sorted(_names(scenes) - {"broken.png"})
-    assert {one.name for one in index.find(scenes / "2/0.png", 2)} == {"1/0.png", "2/0.png"}
+    assert [one.name for one in index.find(scenes / "2/0.png", 1)] == ["1/0.png"]
     # Signatures are those of the features that are there, by the words that are there.
     for segment in index.signatures.segments:
         for name, _, stored in segment.entries():
@@ -161,7 +165,7 @@ def test_photographs_that_were_replaced(scenes, tmp_path, replace_file, when, ho
     found = mkdesc.build_index(scenes, tmp_path / "index", FEW)
     assert found.changed == ([] if when.startswith("while") else ["0/0.bmp"])
     index = mkdesc.Index(tmp_path / "index")
-    assert {one.name for one in index.find(scenes / "2/0.bmp", 2)} == {"0/0.bmp", "2/0.bmp"}
+    assert [one.name for one in index.find(scenes / "2/0.bmp", 1)] == ["0/0.bmp"]
     here, there = (index.features(name).descriptors for name in ("0/0.bmp", "2/0.bmp"))
     np.testing.assert_array_equal(here, there)
 
@@ -182,7 +186,7 @@ def test_an_index_of_another_version_is_searched_but_not_added_to(scenes, index,
         monkeypatch.setattr(f"mkdesc.{module}.__version__", "9.9.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 9\.9\.9\)"):
         mkdesc.build_index(scenes, index.path)
-    assert mkdesc.Index(index.path).find(scenes / "1/2.png", k=1)[0].name == "1/2.png"
+    assert mkdesc.Index(index.path).find(scenes / "1/2.png", k=1)[0].name[0] == "1"
 
 
 def test_full_segments_are_not_written_again(scenes, view, tmp_path, monkeypatch):
@@ -361,7 +365,7 @@ def test_what_cannot_be_looked_up(index, scenes):
         index.find(scenes / "1/2.png", box=(3, 3, 5, 5))
     with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
         find_groups(index, 0)
-    assert len(index.find(scenes / "1/2.png", 1000)) == 9
+    assert len(index.find(scenes / "1/2.png", 1000)) == 8
 
 
 def test_settings_are_not_mixed(index, scenes):

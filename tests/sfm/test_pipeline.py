@@ -18,6 +18,7 @@ import pytest
 
 from mkdesc._support.files import own_folder
 from mkdesc.features.folder import Settings
+from mkdesc.sfm.mapping import check_models
 from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
@@ -74,6 +75,14 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     assert "6 of 6 images registered" in page
     assert page.count("Plotly.newPlot(") >= 5
     assert page.count("Red: cameras.") == 2  # colours are explained
+
+    # What is there is not replaced together with what others put there.
+    (out / "report.json").rename(tmp_path / "report.json")
+    (out / "sparse" / "notes.txt").write_text("years of work")
+    with pytest.raises(ValueError, match=r"notes\.txt: not made by mkdesc; move it away"):
+        reconstruct(images, out, options=OPTIONS)
+    (out / "sparse" / "notes.txt").unlink()
+    (tmp_path / "report.json").rename(out / "report.json")
 
     # A second run has nothing left to do; other settings are refused.
     steps.clear()
@@ -379,6 +388,19 @@ def test_models_of_someone_else_are_left_alone(noise, tmp_path):
         reconstruct(noise, tmp_path / "out", options=OPTIONS)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["sparse"]
     assert model.read_bytes() == b"years of work"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "0/cameras.txt", "kept/points3D.bin"])
+def test_what_others_put_among_the_models_is_not_replaced(tmp_path, name):
+    for own in ("cameras.bin", "points3D.bin", "points.ply"):
+        (tmp_path / "sparse/0").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sparse/0" / own).touch()
+    check_models(tmp_path)
+    file = tmp_path / "sparse" / name
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    with pytest.raises(ValueError, match=r"sparse/.*: not made by mkdesc; move it away"):
+        check_models(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"someone": "else"}'])

@@ -48,6 +48,7 @@ def photographs(image: NDArray[np.uint8]) -> int:
     assert_type(descriptors, NDArray[Any])  # of the type that `output` says
     matches = mkdesc.match_descriptors(descriptors, descriptors)
     assert_type(matches.pairs, NDArray[np.int64])
+    assert_type(list(matches), list[tuple[int, int, float]])
     places = np.array([keypoint.pt for keypoint in keypoints])
     verified = mkdesc.verify_matches(places, places, "homography")
     assert_type(verified.inliers, NDArray[np.bool_])

@@ -8,7 +8,7 @@ from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.grid import patch_grid
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.preparation import PAPER
-from mkdesc.visual.inspection import contributions, part_scores
+from mkdesc.visual.inspection import contributions, product_scores
 from mkdesc.visual.inspection_figure import inspect_pair
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
@@ -64,7 +64,7 @@ def test_maps_add_up_to_the_cosine_of_raw_descriptors(pair, spec):
 
 def test_a_raw_map_is_what_the_sum_loses_without_the_pixel(pair):
     """Pixel by pixel, from the definition: the descriptor is a sum, so a term is what it adds."""
-    (part,) = load_whitening("cartesian-lw").parametrization.parts
+    (part,) = load_whitening("cartesian-lw").parametrization.products
     sums, terms = [], []
     for patch in pair:
         values = pixel_values(patch, PAPER, 1 / 255)
@@ -105,7 +105,7 @@ def test_flat_patches_have_finite_maps():
 
 
 def test_scores_of_parts_are_those_of_their_descriptors(pair):
-    scores = part_scores(*pair, "polar+cartesian")
+    scores = product_scores(*pair, "polar+cartesian")
     for (name, score), spec in zip(scores.items(), ("polar", "cartesian"), strict=True):
         a, b = MKD(spec).transform(pair)
         assert score == pytest.approx(a @ b, abs=2e-6)

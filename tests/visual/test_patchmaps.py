@@ -52,11 +52,11 @@ def sum_of_maps(p, q, part, preparation, exact):
 def test_maps_add_up_to_the_match_kernel(rng, spec, exact):
     p, q = rng.random((2, 12, 12))
     whole = as_parametrization(spec)
-    total = sum_of_maps(p, q, whole.parts[0], whole.preparation, exact)
+    total = sum_of_maps(p, q, whole.products[0], whole.preparation, exact)
     assert total == pytest.approx(match_kernel(p, q, spec, exact=exact), rel=1e-5)
 
 
-@pytest.mark.parametrize("part", EXTENDED.parts, ids=str)
+@pytest.mark.parametrize("part", EXTENDED.products, ids=str)
 def test_so_do_maps_of_intensity_and_shape(rng, part):
     p, q = rng.random((2, 32, 32)).astype(np.float32)
     expected = match_kernel(p, q, Parametrization((part,), EXTENDED.preparation), exact=False)
@@ -73,7 +73,7 @@ def test_products_count_as_in_the_descriptor():
     np.testing.assert_allclose(both, (polar / at_p[0] + cartesian / at_p[1]) / 2)
     assert patch_map((20, 20), "polar+cartesian")[20, 20] == pytest.approx(1)
     assert patch_map((20, 20), "polar+cartesian", exact=True)[20, 20] == pytest.approx(1)
-    parts = [Parametrization((part,), EXTENDED.preparation) for part in EXTENDED.parts]
+    parts = [Parametrization((part,), EXTENDED.preparation) for part in EXTENDED.products]
     added = sum(patch_map(pixel, part, **looks) for part in parts)
     np.testing.assert_allclose(patch_map(pixel, EXTENDED, **looks), added)
 
@@ -88,7 +88,7 @@ def test_many_frequencies_come_to_the_exact_kernel():
 def test_a_projection_by_the_paper_s_formula(rng):
     mean, matrix = rng.normal(size=63).astype("f"), rng.normal(size=(63, 20)).astype("f")
     grid = patch_grid(10)
-    kernel = as_parametrization("cartesian").parts[0]
+    kernel = as_parametrization("cartesian").products[0]
 
     def psi(i, j, theta):
         values = {"x": np.pi / 2 * grid.x[i, j], "y": np.pi / 2 * grid.y[i, j], "theta": theta}

@@ -5,7 +5,7 @@ import pytest
 
 from mkdesc import MKD
 from mkdesc.models import load_model
-from mkdesc.visual.typical import _apart, typical_scores
+from mkdesc.visual.typical import _disjoint, typical_scores
 
 pytest.importorskip("cv2")
 
@@ -23,7 +23,7 @@ def test_squares_that_meet_are_no_others():
     """Squares of side 2: their circles reach the root of two."""
     frames = np.tile(np.eye(3), (3, 1, 1))
     frames[:, 0, 2] = 0, 2.7, 5.6
-    assert _apart(frames).tolist() == [
+    assert _disjoint(frames).tolist() == [
         [False, False, True],
         [False, False, True],
         [True, True, False],

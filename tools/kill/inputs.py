@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,13 +19,15 @@ COMMANDS = {
     "describe-parquet": "describe {data}/patches.npy -o out.parquet --raw cartesian",
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
+    "learn-keypoints": "learn keypoints {data}/photos -o w.safetensors --steps 2 --device cpu",
+    "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
     "match-jpg": "match {data}/photos/a.png {data}/photos/b.png -o m.jpg",
     "features": "features {data}/photos -o out --keypoints 50",
     "features-h5": "features {data}/photos -o out.h5 --keypoints 50",
     "features-db": "features {data}/photos -o out.db --keypoints 50",
     "index": "index {data}/photos -o index --keypoints 50",
-    "find": "find {data}/photos/a.png {data}/index -o sheet.jpg --verify",
+    "find": "find {data}/photos/a.png {data}/index -o sheet.jpg",
     "groups": "groups {data}/index -o scenes --least 1",
     "pairs": "pairs {data}/photos -o pairs.txt --index index",
     "sfm": "sfm {data}/photos -o model --stop-after matches --keypoints 200",
@@ -33,6 +36,8 @@ COMMANDS = {
     "export-csv": "export hpatches-csv {data}/strips -o csv",
     "evaluate": "evaluate hpatches {data}/strips -o run -d mkd-raw,default --tasks matching",
     "evaluate-pairs": "evaluate phototourism {data}/subsets -o run -d mkd-raw,default",
+    "evaluate-planes": "evaluate homography {data}/sequences -o run -m rootsift,mkdesc",
+    "evaluate-poses": "evaluate pose {data}/posed -o run -m rootsift,mkdesc",
     "compare": "compare {data}/run1 {data}/run2 -o both",
     "inspect": "inspect {data}/patch-a.png {data}/patch-b.png -o i.png",
     "export-onnx": "export onnx compact -o m.onnx",
@@ -90,8 +95,24 @@ def make_inputs(data: Path) -> None:
         for k in range(1, 7):
             cv2.imwrite(str(data / name / f"{k}.png"), view)
             np.savetxt(data / name / f"H_1_{k}", np.eye(3))
+        shutil.copytree(data / name, data / "sequences" / name)
+    _write_posed(data / "posed", scene)
     for name in ("castle", "door"):
         _write_subset(data / "subsets" / name, rng)
+
+
+def _write_posed(folder: Path, scene: NDArray[np.uint8]) -> None:
+    """Two photographs of a plane, with Strecha's cameras."""
+    import cv2
+
+    for part in ("images", "cameras"):
+        (folder / part).mkdir(parents=True)
+    for number in range(2):
+        view = scene[:240, 20 * number : 320 + 20 * number]
+        cv2.imwrite(str(folder / "images" / f"{number}.png"), view)
+        rows = ["300 0 160", "0 300 120", "0 0 1", "0 0 0", "1 0 0", "0 1 0", "0 0 1"]
+        text = "\n".join([*rows, f"{number} 0 0", "320 240"])
+        (folder / "cameras" / f"{number}.png.camera").write_text(text, encoding="utf-8")
 
 
 def _write_subset(folder: Path, rng: np.random.Generator) -> None:

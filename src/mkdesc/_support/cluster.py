@@ -146,8 +146,8 @@ class Cluster:
             self._seen = now
         elif now - self._seen > NO_WORKER_TIMEOUT:
             raise ConnectionError(
-                f"{self.address}: all workers are gone; what is done is kept, and the same "
-                "command goes on from there"
+                f"{self.address}: all workers are gone; finished work is kept, run the same "
+                "command again to resume"
             )
 
     def lines(self, seconds: float) -> list[str]:
@@ -188,11 +188,11 @@ class _Future:
                 done = self._alone()
         except KilledWorker as error:
             died = error.allowed_failures + 1
-            raise Lost(f"{died} worker{'s' * (died > 1)} died of it") from None
+            raise Lost(f"it crashed {died} worker{'s' * (died > 1)}") from None
         except (CancelledError, FutureCancelledError, CommClosedError):
             raise ConnectionError(
-                f"{cluster.address}: the scheduler is gone; what is done is kept, and the same "
-                "command goes on from there"
+                f"{cluster.address}: the scheduler is gone; finished work is kept, run the same "
+                "command again to resume"
             ) from None
         finally:
             cluster.forget(self)
@@ -279,7 +279,7 @@ def _written_in(path: str) -> str:
         raise FileNotFoundError(f"cluster: the scheduler file {path} does not exist")
     about = read_json(path)
     if not isinstance(about, dict) or not isinstance(about.get("address"), str):
-        raise ValueError(f"cluster: {path} is no file of a Dask scheduler: it has no address")
+        raise ValueError(f"cluster: {path} is not a Dask scheduler file: it has no address")
     return str(about["address"])
 
 

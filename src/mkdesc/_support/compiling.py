@@ -215,8 +215,9 @@ def _modules(module: ModuleType, seen: set[ModuleType]) -> Iterator[object]:
     seen.add(module)
     yield hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
     for name, value in sorted(vars(module).items()):
-        if hasattr(value, "py_func"):
-            other = sys.modules[value.py_func.__module__]
+        called = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        if called is not None:  # a loop, or an intrinsic
+            other = sys.modules[called.__module__]
             if other not in seen:
                 yield from _modules(other, seen)
         elif isinstance(value, (int, float, np.generic)):

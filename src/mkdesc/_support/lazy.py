@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 
-def lazy_names(
-    package: str, homes: Mapping[str, str], rooms: str = ""
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazy_names(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package that imports nothing before it is needed.
 
-    Modules of the package are reached by their names as well, imported or not.
+    The names are those that the package imports for type checkers, ``if TYPE_CHECKING``. Modules
+    of the package are reached by their names as well, imported or not.
 
     Parameters
     ----------
     package
         Its ``__name__``.
-    homes
-        Modules of the package, and the public names that each defines, with blanks between.
-    rooms
-        Modules that ``dir`` shows beside these names, likewise.
 
     Examples
     --------
-    >>> get, names = lazy_names("mkdesc.kernels", {"vonmises": "VonMises"})
-    >>> get("VonMises")(8, 3).kappa, names()
-    (8.0, ['VonMises'])
+    >>> import mkdesc.batches
+    >>> get, names = lazy_names("mkdesc.batches")
+    >>> names()
+    ['FORMATS', 'describe_file']
+    >>> get("describe_file").__module__
+    'mkdesc.batches.describing'
     """
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
+    spec: Any = sys.modules[package].__spec__
+    home_of = {
+        alias.name: node.module
+        for block in ast.parse(spec.loader.get_source(package)).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
     def get(name: str) -> object:
-        if name in home_of:
-            value = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        home = home_of.get(name, package)
+        if home != package:
+            value = getattr(import_module(str(home)), name)
             setattr(sys.modules[package], name, value)  # found at once from now on
             return value
         if not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
@@ -44,6 +53,6 @@ def lazy_names(
         )
 
     def names() -> list[str]:
-        return sorted([*home_of, *rooms.split()])
+        return sorted(home_of)
 
     return get, names

@@ -66,7 +66,7 @@ def read_array_header(stream: IO[bytes]) -> ArrayHeader:
         )
     if header.dtype.hasobject:
         raise ValueError("not a plain numpy array (pickles are never loaded)")
-    if any(isinstance(side, bool) or side < 0 for side in header.shape):
+    if any(isinstance(length, bool) or length < 0 for length in header.shape):
         raise ValueError(f"an array of the shape {header.shape}")
     return header
 

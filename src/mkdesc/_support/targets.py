@@ -10,6 +10,9 @@ from pathlib import Path
 #: Bytes at the beginning and at the end of a file in which it says what it is.
 _LOOKED_AT = 4096
 
+#: Where the files of this package are: its models, too.
+_PACKAGE = Path(__file__).resolve().parents[1]
+
 AnyPath = str | os.PathLike[str]
 
 
@@ -30,8 +33,8 @@ def check_target(
         which every file counts but for those that ``own`` recognises. None stands for nothing.
     own
         A regular expression that the beginning or the end of every file of the kind to be
-        written has, and few others do. A file that is there and is of another kind is refused.
-        None: any file may be replaced.
+        written has, and few others do. A file that is there and is of another kind is refused,
+        and so is one that came with this package. None: any file may be replaced.
     overwrite
         Whether to replace a file of another kind all the same; None: that cannot be asked for.
 
@@ -68,9 +71,11 @@ def check_target(
             raise ValueError(
                 f"{target}: is an input{name} and would be overwritten; choose another name"
             )
-    if not is_own and not overwrite:
+    ours = own is not None and target.resolve().is_relative_to(_PACKAGE)
+    if (ours or not is_own) and not overwrite:
+        what = "a part of mkdesc itself" if ours else "another kind of file"
         raise FileExistsError(
-            f"{target}: is there already, and is another kind of file; choose another name"
+            f"{target}: is there already, and is {what}; choose another name"
             f"{'' if overwrite is None else ', or overwrite it (--overwrite)'}"
         )
     return target

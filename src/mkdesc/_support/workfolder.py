@@ -225,16 +225,16 @@ class WorkFolder:
     >>> import tempfile
     >>> name = tempfile.mkdtemp()
     >>> folder = WorkFolder(name, f"{name}/record.json")
-    >>> folder.open({"side": 3})
+    >>> folder.open({"dims": 3})
     {}
     >>> folder.write(7, ".txt", b"one of the results")
-    >>> folder.open({"side": 3})
+    >>> folder.open({"dims": 3})
     {}
     >>> folder.done(".txt")
     {7}
-    >>> folder.open({"side": 4})  # doctest: +ELLIPSIS
+    >>> folder.open({"dims": 4})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...: made with other settings (side 3 instead of 4); remove it or choose another...
+    ValueError: ...: made with other settings (dims 3 instead of 4); remove it or choose another...
     """
 
     location: str

@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.batches.describing import describe_file
     from mkdesc.batches.outputs import FORMATS
 
 __all__ = ["FORMATS", "describe_file"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "describing": "describe_file",
-            "outputs": "FORMATS",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

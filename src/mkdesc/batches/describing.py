@@ -44,6 +44,8 @@ class DescribeSettings:
         Whether patches of another size are resampled.
     device
         Where PyTorch computes; None: compiled code on the CPU does.
+    dtype
+        Of the descriptors; as ``output`` of :class:`mkdesc.MKD`.
     """
 
     model: str | None
@@ -51,6 +53,7 @@ class DescribeSettings:
     patch_size: int
     resize: bool = False
     device: str | None = None
+    dtype: str = "float32"
 
     def open(self) -> MKD:
         """The descriptor, of one thread: pieces are what is done at a time."""
@@ -59,10 +62,10 @@ class DescribeSettings:
         else:
             mkd = open_model(self.model)
         own = {} if self.device is None else {"backend": "torch", "device": self.device}
-        return mkd.set_params(n_threads=1, resize=self.resize, **own)
+        return mkd.set_params(n_threads=1, resize=self.resize, output=self.dtype, **own)
 
     def inputs(self) -> dict[str, Path]:
-        """The model, if it is a file."""
+        """The file of the model, if there is one."""
         file = model_file(self.model)
         return {} if file is None else {"model": file}
 
@@ -76,8 +79,9 @@ def describe_file(
     resize: bool = False,
     device: str | None = None,
     workers: Workers = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     overwrite: bool = False,
+    dtype: str = "float32",
 ) -> tuple[int, int]:
     """Describe the patches of a file; interrupted, the same call goes on.
 
@@ -102,7 +106,10 @@ def describe_file(
     progress
         Told of every piece, in patches.
     overwrite
-        Whether to replace a file ``.npy`` that holds anything but descriptors.
+        Whether to replace a file ``.npy`` that holds anything but descriptors of float32.
+    dtype
+        Of the descriptors: ``"float32"``, ``"int8"``, ``"uint8"`` or ``"bits"``, packed; as
+        ``output`` of :class:`mkdesc.MKD`.
 
     Returns
     -------
@@ -131,19 +138,20 @@ def describe_file(
         raise ValueError(f"output: {output} is the input")
     for name in (str(source), str(output)):
         if name.startswith("memory://") and not share_memory(workers):
-            raise ValueError(f"{name}: the memory of this process, which others cannot reach")
+            raise ValueError(f"{name}: other processes cannot read the memory of this one")
     if model is None and raw is None:
         model = "default-32" if patches.size == 32 else "default"
-    how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device)
+    how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device, dtype)
     nothing = np.empty((0, patches.squares, patches.size, patches.size), np.uint8)
-    width = how.open().transform(nothing).shape[1]
-    target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS)
+    described = how.open().transform(nothing)
+    width, kind = described.shape[1], described.dtype.name
+    target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS, kind)
     work = target.work
     with nullcontext() if is_address(location) else only_here(work.location):
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
         known = work.open(settings, {"patches": as_location(source), **how.inputs()})
         target.begin()
-        _fill(target, source, patches, how, known, progress or no_progress, workers)
+        _fill(target, source, patches, how, known, progress, workers)
         if same_input(known["patches"], as_location(source)) is None:
             raise ValueError(
                 f"{source}: changed while it was read; remove {work.location} and describe again"
@@ -159,7 +167,7 @@ def _fill(
     patches: PatchSource,
     how: DescribeSettings,
     known: dict[str, str],
-    tell: Progress,
+    progress: Progress,
     workers: Workers,
 ) -> None:
     """Describe what the output lacks."""
@@ -167,7 +175,7 @@ def _fill(
     missing = [part for part in range(target.parts) if part not in there]
     todo = [last - first for first, last in map(target.bounds, missing)]
     done = patches.count - sum(todo)
-    tell("describing", done, patches.count)
+    progress("describing", done, patches.count)
     bad = []
     pieces = _pieces(patches, missing, target.rows)
     describe = partial(_describe, as_location(source), how, known, target)
@@ -176,7 +184,7 @@ def _fill(
         if reason is not None:
             bad.append(reason)
         done += count
-        tell("describing", done, patches.count)
+        progress("describing", done, patches.count)
     if bad and not target.written():
         work.discard()
         raise ValueError(bad[0])
@@ -202,7 +210,7 @@ def _checked_location(output: str | Path) -> str:
         kinds = "a name ending in .npy, .zarr or .parquet (at an address one of the latter two)"
         raise ValueError(f"output: expected {kinds}, got {output}")
     if not is_address(location) and not Path(location).parent.is_dir():
-        raise FileNotFoundError(f"the folder {Path(output).parent} does not exist")
+        raise FileNotFoundError(f"output: the folder {Path(output).parent} does not exist")
     return location
 
 

@@ -27,7 +27,7 @@ from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import WorkFolder
 
-Vectors = NDArray[np.float32]
+Vectors = NDArray[Any]
 
 #: How a ``.npy`` file of descriptors begins.
 OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape': \(\d+, \d+\)"
@@ -35,7 +35,7 @@ OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape
 
 @dataclass(frozen=True)
 class Output(ABC):
-    """A file of descriptors (count, width), of float32.
+    """A file of descriptors (count, width).
 
     Attributes
     ----------
@@ -45,12 +45,15 @@ class Output(ABC):
         Its shape.
     rows
         Rows of a part; the last one may have fewer.
+    dtype
+        Type of the numbers.
     """
 
     location: str
     count: int
     width: int
     rows: int
+    dtype: str = "float32"
 
     @property
     def parts(self) -> int:
@@ -106,7 +109,8 @@ class Npy(Output):
 
     def finish(self) -> None:
         """Join the parts, and remove them."""
-        header = {"descr": "<f4", "fortran_order": False, "shape": (self.count, self.width)}
+        descr = np.dtype(self.dtype).newbyteorder("<").str
+        header = {"descr": descr, "fortran_order": False, "shape": (self.count, self.width)}
         if is_address(self.location):
             raise ValueError(f"{self.location}: expected .zarr or .parquet at an address")
         with atomic_path(self.location) as partial, partial.open("wb") as file:
@@ -123,13 +127,13 @@ class Npy(Output):
             rows = array_of(read_location(location) or b"")
         except BROKEN:
             rows = np.empty(0)
-        if rows.shape != (last - first, self.width) or rows.dtype != np.float32:
+        if rows.shape != (last - first, self.width) or rows.dtype != self.dtype:
             raise ValueError(f"{location}: damaged; remove it")
         return rows
 
 
 class Parquet(Output):
-    """A folder of Parquet files with columns ``row`` and ``descriptor`` (a list of floats)."""
+    """A folder of Parquet files with columns ``row`` and ``descriptor`` (a list of numbers)."""
 
     def begin(self) -> None:
         """Nothing to make, but pyarrow will be needed."""
@@ -175,7 +179,7 @@ class Zarr(Output):
                 overwrite=True,
                 shape=(self.count, self.width),
                 chunks=(max(1, min(self.rows, self.count)), self.width),
-                dtype="float32",
+                dtype=self.dtype,
                 compressors=None,
                 dimension_names=("patch", "dimension"),
                 config={"write_empty_chunks": True},  # a chunk that is there has been described

@@ -18,7 +18,9 @@ def command(
     runs: Annotated[list[Path], typer.Argument(help="Folders that `mkdesc evaluate -o` wrote.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where to write table and plots."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where to write page, table and plots."
+        ),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -29,5 +31,5 @@ def command(
     print_tables(results.tables)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        for name in save_results(output, results):
+        for name in save_results(output, results, overwrite):
             console.print(f"written: {output / name}", highlight=False, soft_wrap=True)

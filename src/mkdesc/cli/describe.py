@@ -9,7 +9,7 @@ import typer
 from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Device, Overwrite
+from mkdesc.cli.options import Cluster, Device, Dtype, Overwrite
 from mkdesc.cli.progress import console, progress_bar, resumable
 
 
@@ -20,7 +20,7 @@ def command(
             metavar="INPUT",
             help="Patches: .npy, .npz or .zarr (N, W, W), or (N, K, W, W) for a model of K "
             "squares; .parquet (column 'patch'), a folder of Phototourism sheets (*.bmp), or an "
-            "HPatches strip (.png).",
+            "HPatches strip (.png). Floats must be from 0 to 1.",
         ),
     ],
     output: Annotated[
@@ -52,18 +52,19 @@ def command(
         bool,
         typer.Option("--resize", help="Resample patches to the size that the model expects."),
     ] = False,
+    dtype: Dtype = "float32",
     threads: Annotated[int | None, typer.Option(help="Threads; default: one per core.")] = None,
     device: Device = "cpu",
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Describe patches: one unit vector (float32) per patch, or stack of patches.
+    """Describe patches: one unit vector (see --dtype) per patch, or stack of patches.
 
     Run it again to resume.
     """
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
-    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as tell:
+    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as progress:
         count, width = describe_file(
             source,
             output,
@@ -72,7 +73,8 @@ def command(
             resize=resize,
             device=where,
             workers=workers,
-            progress=tell,
+            progress=progress,
             overwrite=overwrite,
+            dtype=dtype,
         )
     console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)

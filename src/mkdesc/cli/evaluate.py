@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Device
+from mkdesc.cli.options import Cluster, Device, number_or_auto
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
@@ -48,7 +49,8 @@ Methods = Annotated[
         metavar="NAMES",
         help="Comma-separated names: mkdesc; detectors, models and upright joined by + "
         "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
-        "(weights, through kornia); opencv-aliked:FILE, opencv-disk:FILE (ONNX); hloc:FILE.h5; "
+        "(weights, through kornia), each also with +lightglue:FILE; opencv-aliked:FILE, "
+        "opencv-disk:FILE (ONNX); hloc:FILE.h5; "
         f"MODULE:FUNCTION. May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
     ),
 ]
@@ -70,7 +72,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="RUN",
-        help="Folder for the configuration, cache, results, table and plots; a second run "
+        help="Folder for the configuration, cache, results and the page report.html; a second run "
         "with the same settings resumes from the cache and adds new descriptors.",
     ),
 ]
@@ -83,16 +85,17 @@ def split_list(values: list[str] | None) -> list[str] | None:
     return [one.strip() for value in values for one in value.split(",") if one.strip()]
 
 
-def _shared(cluster: str | None, output: Path | None) -> str | None:
-    """The address of the cluster, if there is a place for what it describes."""
+@contextmanager
+def _running(output: Path | None, cluster: str | None) -> Iterator[dict[str, Any]]:
+    """What every benchmark takes: where to write, who works, and what shows how far it is."""
     if cluster is not None and output is None:
         raise ValueError("--cluster: needs --output, a folder that all workers see")
-    return cluster
-
-
-def _interruptible(output: Path | None) -> AbstractContextManager[None]:
-    """What has been computed waits in the folder of the run, if there is one."""
-    return nullcontext() if output is None else resumable()
+    with (
+        nullcontext() if output is None else resumable(),  # what is done waits in the folder
+        workers_at(cluster) as workers,
+        progress_bar("items", "reading") as progress,
+    ):
+        yield {"output": output, "progress": progress, "workers": workers}
 
 
 def _report(results: Results, output: Path | None) -> None:
@@ -121,19 +124,13 @@ def _homography(
     cluster: Cluster = None,
 ) -> None:
     """Score right matches and homographies on photographs of planes."""
-    with (
-        _interruptible(output),
-        workers_at(_shared(cluster, output)) as workers,
-        progress_bar("items", "reading") as tell,
-    ):
+    with _running(output, cluster) as how:
         results = run_homography(
             root,
             split_list(methods) or DEFAULT_METHODS,
             options=PhotographOptions(keypoints, max_size or None, ratio),
             threshold=threshold,
-            output=output,
-            progress=tell,
-            workers=workers,
+            **how,
         )
     _report(results, output)
 
@@ -153,12 +150,13 @@ def _pose(
     max_size: LongerSide = 1024,
     ratio: LoweRatio = None,
     threshold: Annotated[
-        float,
+        str,
         typer.Option(
-            help="Threshold of MAGSAC++ in pixels; 0: the best for each method on every "
-            "fourth pair, scored on the others."
+            metavar="PX|auto",
+            help="Threshold of MAGSAC++ in pixels; auto: the best for each method on a "
+            "quarter of the pairs, scored on the others.",
         ),
-    ] = 1.0,
+    ] = "1",
     max_angle: Annotated[
         float,
         typer.Option(help="Leave out pairs whose viewing directions differ by more degrees."),
@@ -167,20 +165,14 @@ def _pose(
     cluster: Cluster = None,
 ) -> None:
     """Score relative poses from matches: AUC at 5, 10 and 20 degrees."""
-    with (
-        _interruptible(output),
-        workers_at(_shared(cluster, output)) as workers,
-        progress_bar("items", "reading") as tell,
-    ):
+    with _running(output, cluster) as how:
         results = run_pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
             options=PhotographOptions(keypoints, max_size or None, ratio),
-            threshold=threshold or None,
+            threshold=number_or_auto("--threshold", threshold),
             max_angle=max_angle,
-            output=output,
-            progress=tell,
-            workers=workers,
+            **how,
         )
     _report(results, output)
 
@@ -209,20 +201,14 @@ def _phototourism(
 
     Without --descriptors, print the paper's Table 1.
     """
-    with (
-        _interruptible(output),
-        workers_at(_shared(cluster, output)) as workers,
-        progress_bar("items", "reading") as tell,
-    ):
+    with _running(output, cluster) as how:
         results = run_phototourism(
             root,
             split_list(descriptors),
             subsets=split_list(subsets),
             protocol=protocol,
             public_code=public_code,
-            output=output,
-            progress=tell,
-            workers=workers,
+            **how,
         )
     _report(results, output)
 
@@ -258,11 +244,7 @@ def _hpatches(
     cluster: Cluster = None,
 ) -> None:
     """Score verification, matching and retrieval of patches."""
-    with (
-        _interruptible(output),
-        workers_at(_shared(cluster, output)) as workers,
-        progress_bar("items", "reading") as tell,
-    ):
+    with _running(output, cluster) as how:
         results = run_hpatches(
             root,
             split_list(descriptors),
@@ -273,9 +255,7 @@ def _hpatches(
             seed=seed,
             table=table,
             train_on=train_on,
-            output=output,
-            progress=tell,
-            workers=workers,
+            **how,
         )
     _report(results, output)
 
@@ -291,7 +271,9 @@ def _speed(
     device: Device = "cpu",
 ) -> None:
     """Measure patches per second and bytes per descriptor."""
-    with progress_bar("items", "reading") as tell:
+    with progress_bar("items", "reading") as progress:
         chosen = split_list(descriptors) or default_descriptors()
-        results = run_speed(chosen, size, count, rounds, tell, None if device == "cpu" else device)
+        results = run_speed(
+            chosen, size, count, rounds, progress, None if device == "cpu" else device
+        )
     _report(results, None)

@@ -15,8 +15,8 @@ from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
-from mkdesc.evaluation.contenders import PatchDescriptor, ProjectedDescriptor, get_descriptor
-from mkdesc.evaluation.contenders.base import file_name
+from mkdesc.evaluation.contenders.base import PatchDescriptor, ProjectedDescriptor, file_name
+from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import model_file, open_model
 
@@ -78,7 +78,7 @@ def _onnx(
         Path, typer.Option("--output", "-o", metavar="MODEL.onnx", help="Where to write.")
     ],
     dtype: Annotated[
-        str, typer.Option(help="Type of the input patches (N, 1, W, W): float32 or uint8.")
+        str, typer.Option(help="Type of the input patches: float32 (from 0 to 1) or uint8.")
     ] = "float32",
     overwrite: Overwrite = False,
 ) -> None:
@@ -91,9 +91,9 @@ def _onnx(
     check_target(output, (model_file(model),), OWN_ONNX, overwrite)
     descriptor = MKDescriptor(open_model(model))
     export_onnx(descriptor, output, dtype, overwrite=overwrite)
-    size = descriptor.patch_size
+    size, squares = descriptor.patch_size, descriptor.squares
     console.print(
-        f"{output}: {dtype} patches (N, 1, {size}, {size}) to descriptors "
+        f"{output}: {dtype} patches (N, {squares}, {size}, {size}) to descriptors "
         f"(N, {descriptor.out_dims})",
         soft_wrap=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,16 +13,17 @@ from mkdesc.cli.options import (
     Cluster,
     Detector,
     Device,
+    Dtype,
     Keypoints,
     MaxPixels,
     Model,
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.cli.progress import console, pace, progress_bar, resumable
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -45,9 +47,7 @@ def command(
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
-    dtype: Annotated[
-        str, typer.Option(help="Type of the descriptors: float32, int8 or uint8.")
-    ] = "float32",
+    dtype: Dtype = "float32",
     max_pixels: MaxPixels = MAX_PIXELS,
     device: Device = "cpu",
     cluster: Cluster = None,
@@ -62,20 +62,25 @@ def command(
     from mkdesc.features.folder import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
+    began = time.monotonic()
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
         found = extract_to(
             images,
             output,
             settings=settings,
             format=kind,
-            progress=tell,
+            progress=progress,
             max_pixels=max_pixels,
             workers=workers,
             device=None if device == "cpu" else device,
         )
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
+    parts = {"new": found.done, "as before": found.kept}
+    news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
+    took = pace(len(found.done), time.monotonic() - began)
     good = len(found.done) + len(found.kept)
-    console.print(f"{output}: {good} of {good + len(found.bad)} images", soft_wrap=True)
+    total = good + len(found.bad)
+    console.print(f"{output}: {good} of {total} images ({news}){took}", soft_wrap=True)
     if found.bad:
         raise typer.Exit(1)

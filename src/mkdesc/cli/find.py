@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from mkdesc._support.check import check_ending, check_integer
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import MaxPixels, Overwrite
+from mkdesc.cli.progress import say_what_changed
 from mkdesc.images.reading import MAX_PIXELS
 
 _PICTURES = (".png", ".jpg", ".jpeg")
@@ -22,8 +24,11 @@ def command(
     k: Annotated[int, typer.Option("-k", metavar="N", help="How many to find.")] = 10,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Match the best results and count the matches that agree."),
-    ] = False,
+        typer.Option(
+            help="Match the most similar photographs and count the matches that agree, or only "
+            "list how similar they are."
+        ),
+    ] = True,
     candidates: Annotated[
         int, typer.Option(metavar="N", help="How many results to verify; at least -k.")
     ] = 50,
@@ -59,16 +64,17 @@ def command(
     part = None if box is None else _as_box(box)
     opened = Index(index)
     if output is not None:
-        reads = (query, index, images, *opened.sources)
-        check_target(output, reads, OWN_PICTURE, overwrite)
+        folders = (query, index, images, *opened.sources)
+        check_target(output, chain(folders, opened.files(images)), OWN_PICTURE, overwrite)
     count = max(k, candidates) if verify else 0
     found = opened.find(query, k, count, part, max_pixels)
     width = max((len(one.name) for one in found), default=0)
     for rank, one in enumerate(found, 1):
-        seen = "" if one.agreement is None else f"  {one.inliers:>5} matches agree"
+        seen = "" if one.agreement is None else f"{one.inliers:>5} matches agree  "
         if one.agreement is not None and one.agreement.verdict.name == AMBIGUOUS:
-            seen = "  ambiguous, repeated structure"
-        print(f"{rank:>3}  {one.name:<{width}}  {one.similarity:.3f}{seen}".rstrip())
+            seen = "ambiguous, repeated structure  "
+        print(f"{rank:>3}  {one.name:<{width}}  {seen}similarity {one.similarity:.3f}")
+    say_what_changed(opened, [one.name for one in found], images)
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}
         sheet = contact_sheet(

@@ -58,7 +58,9 @@ def load_matching(features: Features) -> None:
     from mkdesc.matching.nearest import match_descriptors
 
     features.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
-    match_descriptors(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32))
+    bits = features.output == "bits"
+    few = np.eye(2, dtype=np.uint8 if bits else np.float32)
+    match_descriptors(few, few, bits=bits)
 
 
 def compile_describing(model: str) -> None:
@@ -84,7 +86,7 @@ def compile_others(detector: str) -> None:
     compile_halving()
     noise = np.random.default_rng(0).integers(0, 256, (96, 96), np.uint8)
     make_detector(detector, max_keypoints=10).detect(noise)
-    few, places = np.eye(2, dtype=np.float32), np.eye(2)
+    few, positions = np.eye(2, dtype=np.float32), np.eye(2)
     match_descriptors(few, few)
-    match_distinct(few, few, places, places)
-    match_guided(few, few, places, places, np.eye(3))
+    match_distinct(few, few, positions, positions)
+    match_guided(few, few, positions, positions, np.eye(3))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.progress import progress_bar, resumable
+from mkdesc.cli.progress import progress_bar, resumable, say_what_changed
 
 
 def command(
@@ -43,8 +43,9 @@ def command(
     if output is not None:
         check_target(output)
     opened = Index(index)
-    with resumable(), progress_bar("items") as tell:
-        groups = find_groups(opened, k, tell)
+    say_what_changed(opened)
+    with resumable(), progress_bar("items") as progress:
+        groups = find_groups(opened, k, progress)
     shown = [names for names in groups if len(names) >= least]
     for number, names in enumerate(shown, 1):
         print(f"{number:>3}  {len(names):>3} photographs: {', '.join(names)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,11 @@ import typer
 
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
-from mkdesc.cli.progress import console, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -20,7 +22,7 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="INDEX", help="Folder to write or update.")
     ],
-    keypoints: Keypoints = 1000,
+    keypoints: Keypoints = KEYPOINTS,
     detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
@@ -37,13 +39,16 @@ def command(
     from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as tell:
-        found = build_index(images, output, settings, tell, max_pixels, workers)
+    began = time.monotonic()
+    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
+        found = build_index(images, output, settings, progress, max_pixels, workers)
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
-    count = len(found.added) + len(found.changed) + len(found.kept)
-    console.print(f"{output}: {count} images ({news or 'nothing new'})", soft_wrap=True)
+    described = len(found.added) + len(found.changed)
+    took = pace(described, time.monotonic() - began)
+    count = described + len(found.kept)
+    console.print(f"{output}: {count} images ({news or 'nothing new'}){took}", soft_wrap=True)
     if found.bad:
         raise typer.Exit(1)

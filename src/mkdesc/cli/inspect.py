@@ -51,8 +51,8 @@ def command(
     found = inspect_pair(read_patch(a, max_pixels), read_patch(b, max_pixels), mkd)
     summary = f"similarity {found.score:.4f} ({name})"
     print(summary)
-    for part, score in found.parts.items():
-        print(f"raw {part}: {score:.4f}")
+    for product, score in found.products.items():
+        print(f"raw {product}: {score:.4f}")
     usual = typical_scores(mkd)
     print(
         f"usual for it: {usual.matches} of patches that match, {usual.others} of others "

@@ -13,7 +13,7 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli import learn_descriptor, learn_keypoints
+from mkdesc.cli import learn_descriptor, learn_keypoints, learn_ratio
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
 from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
@@ -58,18 +58,18 @@ def _learn(
     whitening.check()
     if how.cluster is None:
         warm_up(mkd)
-        with progress_bar(unit, "learning") as tell:
-            learned = run(mkd=mkd, whitening=whitening, progress=tell, trained=trained)
+        with progress_bar(unit, "learning") as progress:
+            learned = run(mkd=mkd, whitening=whitening, progress=progress, trained=trained)
         learned.save(output, overwrite=how.overwrite)
     else:
         parts = output.with_name(f"{output.name}.parts")
         with (
             resumable(),
             workers_at(how.cluster) as workers,
-            progress_bar(unit, "learning") as tell,
+            progress_bar(unit, "learning") as progress,
         ):
             given = {"trained": trained, "workers": workers, "parts": parts}
-            learned = run(mkd=mkd, whitening=whitening, progress=tell, **given)
+            learned = run(mkd=mkd, whitening=whitening, progress=progress, **given)
             learned.save(output, overwrite=how.overwrite)
             shutil.rmtree(parts)
     for line in learned.report.lines():
@@ -264,3 +264,4 @@ def _colmap(
 
 app.command("descriptor")(learn_descriptor.command)
 app.command("keypoints")(learn_keypoints.command)
+app.command("ratio")(learn_ratio.command)

@@ -14,6 +14,7 @@ from mkdesc.cli.learn_keypoints import printed_lines
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress_bar
 from mkdesc.descriptor import MKD
+from mkdesc.images.detectors.learned_weights import weights_file
 from mkdesc.learn.descriptors import HeadPlan, learn_descriptor
 from mkdesc.models.files import OWN_MODEL
 
@@ -62,7 +63,7 @@ def command(
 ) -> None:
     """Learn to describe the learned detector's keypoints, on plain photographs."""
     check_ending("--output", output, [".safetensors"])
-    check_target(output, (photos, detector), OWN_MODEL, overwrite)
+    check_target(output, (photos, weights_file(detector)), OWN_MODEL, overwrite)
     try:
         squares = tuple(float(side) for side in sides.split(","))
     except ValueError:
@@ -71,7 +72,7 @@ def command(
     shown = (
         progress_bar("photos", "reading") if console.is_terminal else nullcontext(printed_lines())
     )
-    with shown as tell:
+    with shown as progress:
         learned = learn_descriptor(
             photos,
             mkd,
@@ -81,7 +82,7 @@ def command(
             seconds=limit,
             seed=seed,
             device=device,
-            progress=tell,
+            progress=progress,
         )
     learned.save(output, overwrite=overwrite)
     for line in learned.report.lines():

@@ -14,7 +14,7 @@ from mkdesc._support.progress import Progress
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import console, progress_bar
-from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS
+from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS, weights_file
 from mkdesc.learn.keypoints import learn_keypoints
 from mkdesc.models import model_file
 
@@ -55,11 +55,12 @@ def command(
 ) -> None:
     """Teach the detector, on photographs, which points a model matches."""
     check_ending("--output", output, [".safetensors"])
-    check_target(output, (photos, model_file(model), start), OWN_WEIGHTS, overwrite)
+    reads = (photos, model_file(model), start and weights_file(start))
+    check_target(output, reads, OWN_WEIGHTS, overwrite)
     shown = (
         progress_bar("photos", "reading") if console.is_terminal else nullcontext(printed_lines())
     )
-    with shown as tell:
+    with shown as progress:
         learned = learn_keypoints(
             photos,
             model=model,
@@ -69,7 +70,7 @@ def command(
             seed=seed,
             device=device,
             start=start,
-            progress=tell,
+            progress=progress,
         )
     learned.save(output, overwrite=overwrite)
     for line in learned.report.lines():
@@ -82,7 +83,7 @@ def printed_lines() -> Progress:
     began = time.monotonic()
     due = began + FIRST_NEWS
 
-    def tell(what: str, done: int, total: int) -> None:
+    def show(what: str, done: int, total: int) -> None:
         nonlocal due
         now = time.monotonic()
         if now < due and done < total:
@@ -90,4 +91,4 @@ def printed_lines() -> Progress:
         due = now + NEWS
         console.print(f"{now - began:.0f} s: {what} ({done:,} of {total:,})", soft_wrap=True)
 
-    return tell
+    return show

@@ -10,6 +10,7 @@ import typer
 
 from mkdesc.cli.options import (
     Detector,
+    Dtype,
     Keypoints,
     MaxPixels,
     Model,
@@ -17,11 +18,12 @@ from mkdesc.cli.options import (
     Ratio,
     Side,
     Upright,
+    chosen_ratio,
 )
 from mkdesc.cli.progress import console
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 #: Keypoints per photograph beyond which numpy takes longer than compiling.
 MANY = 8000
@@ -59,7 +61,8 @@ def command(
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
-    ratio: Ratio = 0.95,
+    dtype: Dtype = "float32",
+    ratio: Ratio = "0.95",
     geometry: Annotated[
         str,
         typer.Option(
@@ -101,9 +104,10 @@ def command(
 
     reads = (a, b, model_file(model))
     outputs = [check_output(path, reads, overwrite) for path in output or []]
-    check_options(ratio, geometry, threshold, limit)
+    test = chosen_ratio(ratio, model)
+    check_options(test, geometry, threshold, limit)
     check_files(a, b)
-    asked = Features(detector, keypoints, model, side, upright)
+    asked = Features(detector, keypoints, model, side, upright, dtype)
     features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
@@ -117,7 +121,7 @@ def command(
             a,
             b,
             features,
-            ratio=ratio,
+            ratio=test,
             geometry=geometry,
             threshold=threshold,
             guided=guided,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -52,23 +52,37 @@ Overwrite = Annotated[
         help="Replace an existing file that mkdesc did not write; never an input.",
     ),
 ]
+Dtype = Annotated[str, typer.Option(help="Type of the descriptors: float32, int8, uint8 or bits.")]
+
+
+def _parse_sides(text: str) -> float | tuple[float, ...]:
+    """One number, or several with commas between.
+
+    >>> _parse_sides("20"), _parse_sides("14,40")
+    (20.0, (14.0, 40.0))
+    """
+    one, *others = map(float, str(text).split(","))
+    return (one, *others) if others else one
+
+
 Side = Annotated[
     float | None,
     typer.Option(
+        parser=_parse_sides,
         metavar="SIGMAS",
-        help="Side of the patches, in sigmas of the keypoints; default: set by --model and "
-        "--detector.",
+        help="Side of the patches, in sigmas of the keypoints, or several with commas between "
+        "for a model of as many squares; default: set by --model and --detector.",
     ),
 ]
 Upright = Annotated[
     bool, typer.Option("--upright", help="Ignore orientations; for level cameras.")
 ]
 Ratio = Annotated[
-    float,
+    str,
     typer.Option(
-        metavar="RATIO",
+        metavar="RATIO|auto",
         help="Keep a match that is nearer than this share of the distance to the second "
-        "nearest; 1 keeps nearly all.",
+        "nearest; 1 keeps nearly all; auto: the ratio calibrated for --model.",
     ),
 ]
 MaxPixels = Annotated[
@@ -79,6 +93,32 @@ MaxPixels = Annotated[
         show_default=False,
     ),
 ]
+
+
+def number_or_auto(option: str, text: str) -> float | Literal["auto"]:
+    """What an option that takes a number or ``auto`` was given.
+
+    >>> number_or_auto("--ratio", "0.8"), number_or_auto("--ratio", "auto")
+    (0.8, 'auto')
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option}: expected a number or auto, got {text!r}") from None
+
+
+def chosen_ratio(text: str, model: str) -> float:
+    """The number that ``--ratio`` stands for, with this ``--model``.
+
+    >>> chosen_ratio("0.8", "photo")
+    0.8
+    """
+    from mkdesc.models import model_ratio
+
+    number = number_or_auto("--ratio", text)
+    return model_ratio(model) if number == "auto" else number
 
 
 def on_device(device: str) -> dict[str, Any]:

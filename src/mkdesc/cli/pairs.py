@@ -111,16 +111,16 @@ def command(
         with (
             resumable(),
             workers_at(cluster) as workers,
-            progress_bar("images") as tell,
+            progress_bar("images") as progress,
             tempfile.TemporaryDirectory() as folder,
         ):
             index_folder = Path(folder) / "index" if index is None else index
-            bad = build_index(images, index_folder, None, tell, max_pixels, workers).bad
+            bad = build_index(images, index_folder, None, progress, max_pixels, workers).bad
             opened = Index(index_folder)
             found = (
-                verified_pairs(opened, k, tell)
+                verified_pairs(opened, k, progress)
                 if verify
-                else similar_pairs(opened.signatures, k, tell)
+                else similar_pairs(opened.signatures, k, progress)
             )
     pairs = list(found)
     write_pairs(output, pairs, overwrite=overwrite)

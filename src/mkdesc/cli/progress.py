@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +21,11 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from mkdesc._support.progress import Progress as Tell
+from mkdesc._support.progress import Progress as Callback
 
 if TYPE_CHECKING:
     from mkdesc.descriptor import MKD
+    from mkdesc.retrieval.index import Index
 
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
@@ -69,8 +71,8 @@ def progress(unit: str) -> Progress:
 
 
 @contextmanager
-def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Tell]:
-    """A callback that long work tells how far it is, shown as a progress bar.
+def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Iterator[Callback]:
+    """A progress bar, as the callback that long work reports to.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
     bar = progress(unit)
     lines: dict[str, TaskID] = {}
 
-    def tell(what: str, done: int, total: int) -> None:
+    def show(what: str, done: int, total: int) -> None:
         name, _, _ = what.partition(":")  # what follows may change on the way
         if name not in lines:
             while lines and not keep:
@@ -95,11 +97,35 @@ def progress_bar(unit: str, first: str | None = None, keep: bool = False) -> Ite
 
     try:
         if first is not None:
-            tell(first, 0, 0)
-        yield tell
+            show(first, 0, 0)
+        yield show
     finally:
         if lines:
             bar.stop()
+
+
+def pace(count: int, seconds: float) -> str:
+    """How long it took to describe so many images, for the end of a line; nothing for none.
+
+    >>> pace(4, 10.0)
+    ' in 10.0 s, 2.50 s each'
+    """
+    return f" in {seconds:.1f} s, {seconds / count:.2f} s each" if count else ""
+
+
+def say_what_changed(
+    index: Index, names: Iterable[str] | None = None, folder: Path | None = None
+) -> None:
+    """Warn of images of an index that are others by now, of those named or of all."""
+    changed = index.changed(names, folder)
+    if changed:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        some = ", ".join(changed[:3])
+        console.print(
+            f"warning: gone or changed since {index.path} was made: {some}{more}; "
+            "to update it, run mkdesc index again",
+            soft_wrap=True,
+        )
 
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:

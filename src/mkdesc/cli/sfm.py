@@ -17,11 +17,12 @@ from mkdesc.cli.options import (
     Ratio,
     Side,
     Upright,
+    chosen_ratio,
 )
 from mkdesc.cli.progress import console, progress_bar, resumable
-from mkdesc.features.features import DEFAULT_MODEL
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.models import DEFAULT_MODEL
 
 
 def command(
@@ -43,7 +44,7 @@ def command(
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
-    ratio: Ratio = 0.95,
+    ratio: Ratio = "0.95",
     cameras: Annotated[
         str, typer.Option(help="Which images share a camera: auto, single, per-image, per-folder.")
     ] = "auto",
@@ -93,25 +94,25 @@ def command(
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
     options = SfmOptions(
         settings,
-        ratio,
+        chosen_ratio(ratio, model),
         cameras=cameras,
         camera_model=camera_model,
         refine_centres=not no_refine_centres,
         guided=guided,
         seed=seed,
     )
-    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as tell:
+    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as progress:
         if stop_after is not None:
-            matched = match_images(images, output, options, pairs, tell, max_pixels, workers)
+            matched = match_images(images, output, options, pairs, progress, max_pixels, workers)
         elif database is not None:
-            report = map_database(database, images, output, options, tell)
+            report = map_database(database, images, output, options, progress)
         else:
             report = reconstruct(
                 images,
                 output,
                 options=options,
                 pairs=pairs,
-                progress=tell,
+                progress=progress,
                 max_pixels=max_pixels,
                 workers=workers,
             )

@@ -16,10 +16,10 @@ from mkdesc.kernels.products import Product
 
 
 def pixel_weights(
-    values: dict[str, NDArray[np.float64]], part: Product, window: bool
+    values: dict[str, NDArray[np.float64]], product: Product, window: bool
 ) -> NDArray[np.float64]:
     """How much the pixels (S, S) count in a product: gradient magnitude and window, if so."""
-    weight = values["weight"] if part.weighted else np.ones_like(values["weight"])
+    weight = values["weight"] if product.weighted else np.ones_like(values["weight"])
     return weight * patch_grid(len(weight)).window if window else weight
 
 
@@ -49,11 +49,11 @@ def describe(
         block, scale = plain_block(patches[i : i + 1], first + i)
         check_finite(block, first + i)
         values = pixel_values(block[0], preparation, scale, parametrization.own)
-        parts = []
-        for part in parametrization.parts:
-            weight = pixel_weights(values, part, preparation.window)
-            v = np.einsum("ij,ijd->d", weight, part.feature_map(values))
-            parts.append(v if preparation.joint else unit(v))
-        out[i] = unit(np.concatenate(parts))
+        products = []
+        for product in parametrization.products:
+            weight = pixel_weights(values, product, preparation.window)
+            v = np.einsum("ij,ijd->d", weight, product.feature_map(values))
+            products.append(v if preparation.joint else unit(v))
+        out[i] = unit(np.concatenate(products))
     raw = out.reshape(-1, squares * parametrization.dims)
     return raw if head is None else head.apply(raw)

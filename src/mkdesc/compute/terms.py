@@ -149,9 +149,9 @@ def make_terms(parametrization: Parametrization, size: int) -> Terms:
     """
     grid, functions = patch_grid(size), _Functions()
     found: dict[Plane, list[Term]] = {}
-    part_starts = np.cumsum([0, *(part.dims for part in parametrization.parts)], dtype=np.int64)
+    part_starts = np.cumsum([0, *(part.dims for part in parametrization.products)], dtype=np.int64)
     preparation = parametrization.preparation
-    for part, start in zip(parametrization.parts, part_starts.tolist(), strict=False):
+    for part, start in zip(parametrization.products, part_starts.tolist(), strict=False):
         _add_part(part, grid, preparation.window, start, functions, found)
     terms = [(c, p, f, a) for p, these in enumerate(found.values()) for c, f, a in these]
     if not terms:

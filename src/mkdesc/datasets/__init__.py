@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.datasets.catalogue import check_folder
     from mkdesc.datasets.colmap import read_observations
     from mkdesc.datasets.hpatches.layout import HPatches
@@ -30,15 +30,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "catalogue": "check_folder",
-            "colmap": "read_observations",
-            "hpatches.layout": "HPatches",
-            "hpatches.make_strips": "make_sequence",
-            "patch_files": "open_patches",
-            "phototourism.layout": "Subset",
-            "phototourism.writing": "draw_pairs write_subset",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

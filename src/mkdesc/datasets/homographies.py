@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.datasets.text_files import read_columns
+from mkdesc._support.files import read_text
+from mkdesc._support.text import shorten
 
 #: Names of the files that hold a homography from the first image, and what the images are called.
 _LAYOUTS = {"H_1_{}": "{}", "H1to{}p": "img{}"}
@@ -86,7 +87,7 @@ def _pairs(folder: Path) -> list[HomographyPair]:
         for number in sorted(int(name[1]) for name in names if name):
             file = folder / matrix.format(number)
             images = _image(folder, image.format(1)), _image(folder, image.format(number))
-            found.append(HomographyPair(folder.resolve().name, images, _homography(file)))
+            found.append(HomographyPair(folder.resolve().name, images, read_homography(file)))
     return found
 
 
@@ -97,8 +98,28 @@ def _image(folder: Path, name: str) -> Path:
     raise ValueError(f"{folder}: no image {name} ({', '.join(_ENDINGS)}), but a homography to it")
 
 
-def _homography(file: Path) -> NDArray[np.float64]:
-    rows = read_columns(file, [0, 1, 2], float)
-    if rows.shape != (3, 3) or not np.isfinite(rows).all() or abs(np.linalg.det(rows)) == 0:
-        raise ValueError(f"{file}: expected an invertible matrix of 3 rows of 3 numbers")
-    return rows
+def read_homography(path: str | Path) -> NDArray[np.float64]:
+    """Read a text file with the nine numbers of a homography, scaled to end in 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "H_1_2"
+    >>> _ = file.write_text("2 0 6  0 2 8  0 0 2")
+    >>> read_homography(file).tolist()
+    [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
+    """
+    text = read_text(path)
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError as error:
+        raise ValueError(f"{path}: {shorten(str(error))}") from None
+    if len(numbers) != 9:
+        raise ValueError(f"{path}: expected 3 x 3 numbers, got {len(numbers)}")
+    matrix = np.array(numbers).reshape(3, 3)
+    with np.errstate(all="ignore"):  # what overflows is refused
+        scaled: NDArray[np.float64] = matrix / matrix[2, 2]
+        extent = np.linalg.det(scaled)
+    if not np.isfinite([*scaled.flat, extent]).all() or extent == 0:
+        raise ValueError(f"{path}: not a homography (not finite, or singular)")
+    return scaled

@@ -83,8 +83,8 @@ def parquet_rows(location: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
     if not rows:
         raise ValueError("no rows, so the size of its patches is unknown")
     length = len(head[0].as_py())
-    side = math.isqrt(length)
-    if side * side != length:
+    size = math.isqrt(length)
+    if size * size != length:
         raise ValueError(f"{COLUMN}: expected W * W numbers a row, got {length}")
     ends = list(accumulate(counts))
 
@@ -95,11 +95,11 @@ def parquet_rows(location: str) -> tuple[tuple[int, ...], np.dtype[Any], Rows]:
             begin = ends[number] - counts[number]
             until = min(last, ends[number])
             column = fragments[number].to_table(columns=[COLUMN])[COLUMN]
-            found.append(_numbers(pa, column.slice(first - begin, until - first), dtype, side))
+            found.append(_numbers(pa, column.slice(first - begin, until - first), dtype, size))
             first = until
-        return np.concatenate(found) if found else np.empty((0, side, side), dtype)
+        return np.concatenate(found) if found else np.empty((0, size, size), dtype)
 
-    return (rows, side, side), dtype, read
+    return (rows, size, size), dtype, read
 
 
 def _binary(pa: Any, kind: Any) -> bool:
@@ -112,8 +112,8 @@ def _binary(pa: Any, kind: Any) -> bool:
     return False
 
 
-def _numbers(pa: Any, column: Any, dtype: np.dtype[Any], side: int) -> NDArray[Any]:
-    """Patches (n, side, side) of a column."""
+def _numbers(pa: Any, column: Any, dtype: np.dtype[Any], size: int) -> NDArray[Any]:
+    """Patches (n, size, size) of a column."""
     if column.null_count:
         raise ValueError(f"{COLUMN}: {column.null_count} of its values are missing")
     if _binary(pa, column.type):
@@ -121,6 +121,6 @@ def _numbers(pa: Any, column: Any, dtype: np.dtype[Any], side: int) -> NDArray[A
         values: NDArray[Any] = np.frombuffer(data, np.uint8)
     else:
         values = column.combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(dtype)
-    if values.size != len(column) * side * side:
-        raise ValueError(f"{COLUMN}: expected {side * side} numbers in every row")
-    return values.reshape(-1, side, side)
+    if values.size != len(column) * size * size:
+        raise ValueError(f"{COLUMN}: expected {size * size} numbers in every row")
+    return values.reshape(-1, size, size)

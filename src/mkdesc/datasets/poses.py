@@ -21,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.files import read_text
+from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
 from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
 from mkdesc.images.header import read_header
@@ -122,19 +124,19 @@ def read_pose_pairs(truth: str | Path, max_angle: float = MAX_ANGLE) -> list[Pos
         Of models and Strecha's cameras: pairs whose viewing directions differ by more degrees
         are left out.
     """
-    place = Path(truth)
-    if place.is_file():
-        pairs = list(_listed_pairs(place))
-    elif (place / "cameras").is_dir():
-        pairs = _pairs_of(place, _strecha_views(place), max_angle)
-    elif (place / "calibration").is_dir():
-        pairs = _imc_pairs(place)
-    elif place.is_dir():
-        pairs = _pairs_of(place, _colmap_views(place), max_angle)
+    path = Path(truth)
+    if path.is_file():
+        pairs = list(_listed_pairs(path))
+    elif (path / "cameras").is_dir():
+        pairs = _pairs_of(path, _strecha_views(path), max_angle)
+    elif (path / "calibration").is_dir():
+        pairs = _imc_pairs(path)
+    elif path.is_dir():
+        pairs = _pairs_of(path, _colmap_views(path), max_angle)
     else:
-        raise ValueError(f"{place}: no such file or folder")
+        raise ValueError(f"{path}: no such file or folder")
     if not pairs:
-        raise ValueError(f"{place}: no pair of photographs within {max_angle:g} degrees")
+        raise ValueError(f"{path}: no pair of photographs within {max_angle:g} degrees")
     return pairs
 
 
@@ -161,7 +163,11 @@ def _strecha_views(folder: Path) -> list[_View]:
         image = folder / "images" / file.stem
         numbers = _numbers(file, file.read_text(encoding="utf-8", errors="replace").split(), 26)
         matrix, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3).T
+        if not (numbers[24:26] >= 1).all():
+            raise ValueError(f"{file}: expected a width and a height, got {numbers[24:26]}")
         header = read_header(_existing(image).read_bytes())
+        if not header.width or not header.height:
+            raise ValueError(f"{image}: damaged, or of a format whose header is not known")
         smaller = np.array([header.width, header.height]) / numbers[24:26]
         matrix = _resized(matrix, smaller)
         views.append(_View(image, Camera(matrix), rotation, -rotation @ numbers[21:24]))
@@ -200,13 +206,13 @@ def _colmap_views(folder: Path) -> list[_View]:
 
 def _listed_pairs(file: Path) -> Iterator[PosePair]:
     """Lines of SuperGlue's layout, or of glue-factory's."""
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(file).splitlines(), 1):
         words = line.split()
         if not words:
             continue
         where = f"{file}, line {number}"
         if len(words) == 38:  # names, turns, matrices, pose (4, 4)
-            if any(float(turn) != 0 for turn in words[2:4]):
+            if _numbers(where, words[2:4], 2).any():
                 raise ValueError(f"{where}: rotated images are not supported (expected 0 0)")
             numbers = _numbers(where, words[4:], 34)
             pose = numbers[18:].reshape(4, 4)
@@ -234,8 +240,8 @@ def _imc_pairs(folder: Path) -> list[PosePair]:
     with needed("IMC's calibrations need h5py", "hloc"):
         import h5py
     try:
-        listed = np.load(folder / IMC_PAIRS, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        listed = array_of((folder / IMC_PAIRS).read_bytes())
+    except BROKEN as error:
         raise ValueError(f"{folder / IMC_PAIRS}: not a list of pairs ({error})") from None
     views: dict[str, _View] = {}
 
@@ -245,14 +251,20 @@ def _imc_pairs(folder: Path) -> list[PosePair]:
             try:
                 with h5py.File(file, "r") as stored:
                     arrays = {key: np.asarray(stored[key][()], np.float64) for key in "KRT"}
-            except (OSError, KeyError, RuntimeError) as error:
+            except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
                 raise ValueError(f"{file}: not a calibration ({error})") from None
+            shapes = [array.size for array in arrays.values()]
+            if shapes != [9, 9, 3] or not all(np.isfinite(a).all() for a in arrays.values()):
+                raise ValueError(f"{file}: not a calibration (expected finite K, R and T)")
+            arrays = {key: array.reshape(-1, 3) for key, array in arrays.items()}
             image = _existing(folder / "images" / f"{name}.jpg")
             views[name] = _View(image, Camera(arrays["K"]), arrays["R"], np.ravel(arrays["T"]))
         return views[name]
 
     scene = folder.resolve().parent.name
-    names = [str(pair).split("-") for pair in listed]
+    names = [str(pair).split("-") for pair in np.ravel(listed).tolist()]
+    if any(len(pair) != 2 for pair in names):
+        raise ValueError(f"{folder / IMC_PAIRS}: not a list of pairs (expected names as a-b)")
     return [_pair(scene, view(a), view(b)) for a, b in names]
 
 

@@ -2,7 +2,7 @@
 protocols of the two benchmarks of patches.
 
 May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
-matching, features.
+matching, features, visual.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.evaluation.contenders.base import PatchDescriptor
     from mkdesc.evaluation.contenders.registry import get_descriptor, named_descriptors
     from mkdesc.evaluation.hpatches.benchmark import run_hpatches
@@ -42,19 +42,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "contenders.base": "PatchDescriptor",
-            "contenders.registry": "get_descriptor named_descriptors",
-            "hpatches.benchmark": "run_hpatches",
-            "photographs.homography": "run_homography",
-            "photographs.scoring": "PhotographOptions",
-            "photographs.pose": "run_pose",
-            "phototourism.benchmark": "run_phototourism",
-            "phototourism.protocols": "evaluate_revisited score_pairs",
-            "report.compare": "compare_runs",
-            "report.runs": "Results",
-            "speed": "measure_speeds run_speed",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

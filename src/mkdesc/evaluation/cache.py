@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, map_array, reason_of
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc.evaluation.contenders.base import CsvDescriptor, PatchDescriptor, file_name
 from mkdesc.evaluation.report.table import short_names
 from mkdesc.heads.statistics import Statistics
@@ -41,7 +41,7 @@ class DescriptorCache:
     [[1.0], [1.0]]
     """
 
-    def __init__(self, folder: Path, progress: Progress | None = None) -> None:
+    def __init__(self, folder: Path, progress: Progress = no_progress) -> None:
         self.folder = folder
         self._progress = progress
 
@@ -109,8 +109,7 @@ class DescriptorCache:
                     raise ValueError(f"{what}: expected {dims} columns, got {block.shape[1]}")
                 out.write(block.tobytes())
                 done += len(block)
-                if self._progress is not None:
-                    self._progress(what, done, count)
+                self._progress(what, done, count)
             if done != count:
                 raise ValueError(f"{what}: expected {count} descriptors, got {done}")
 

@@ -11,13 +11,8 @@ from mkdesc._support.work import Workers, in_order
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
-from mkdesc.evaluation.contenders import (
-    CsvDescriptor,
-    Descriptor,
-    PatchDescriptor,
-    base_of,
-    get_descriptor,
-)
+from mkdesc.evaluation.contenders.base import CsvDescriptor, Descriptor, PatchDescriptor, base_of
+from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.evaluation.training import sequence_rows, subset_rows
 
 
@@ -27,7 +22,7 @@ def fill_cache(
     data: Path,
     sequences: Sequence[str | None],
     workers: Workers,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> None:
     """Have parts of the data described into a cache that all workers see.
 
@@ -48,12 +43,11 @@ def fill_cache(
     progress
         Told of every part.
     """
-    tell = progress or no_progress
     names = dict.fromkeys(name for one in descriptors if (name := _name(one)) is not None)
     fill = partial(_fill, cache.folder.absolute(), data.absolute())
     pieces = [(name, part) for part in sequences for name in names]
     for done, _ in enumerate(in_order(fill, pieces, workers), 1):
-        tell("describing", done, len(pieces))
+        progress("describing", done, len(pieces))
 
 
 def _name(descriptor: Descriptor) -> str | None:

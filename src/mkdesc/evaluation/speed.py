@@ -14,14 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.installed import versions
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import available_threads
-from mkdesc.evaluation.contenders import (
-    Descriptor,
-    PatchDescriptor,
-    ProjectedDescriptor,
-    get_descriptors,
-)
+from mkdesc.evaluation.contenders.base import Descriptor, PatchDescriptor, ProjectedDescriptor
+from mkdesc.evaluation.contenders.registry import get_descriptors
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 from mkdesc.kernels.patches import resize_patches
@@ -56,7 +52,7 @@ def textured_patches(n: int, size: int) -> NDArray[np.uint8]:
 
 
 def measure_speeds(
-    contenders: Mapping[str, Contender], rounds: int = 7, progress: Progress | None = None
+    contenders: Mapping[str, Contender], rounds: int = 7, progress: Progress = no_progress
 ) -> dict[str, Speed]:
     """Let all take turns for several rounds, each in another order, after one that warms up.
 
@@ -87,8 +83,7 @@ def measure_speeds(
             contenders[name][0]()
             if current:
                 seconds[name].append(time.perf_counter() - start)
-        if progress is not None:
-            progress("measuring", current, rounds)
+        progress("measuring", current, rounds)
     found = {}
     for name, (_, n) in contenders.items():
         low, middle, high = statistics.quantiles([n / max(s, 1e-9) for s in seconds[name]], n=4)
@@ -109,7 +104,7 @@ def run_speed(
     size: int = 64,
     count: int = 8192,
     rounds: int = 7,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     device: str | None = None,
 ) -> Results:
     """Patches per second of descriptors, all threads allowed, and what a descriptor takes.
@@ -117,7 +112,7 @@ def run_speed(
     Parameters
     ----------
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`).
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`).
     size, count
         Side of the patches, and how many there are at most; slow descriptors get fewer.
     rounds, progress

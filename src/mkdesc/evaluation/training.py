@@ -59,8 +59,8 @@ def sequence_rows(
         rows = cache.rows(base, name, len(IMAGES) * count, strips)
     if image is None:
         return rows
-    place = IMAGES.index(image)
-    return rows[place * count : (place + 1) * count]
+    number = IMAGES.index(image)
+    return rows[number * count : (number + 1) * count]
 
 
 def subset_statistics(cache: DescriptorCache, base: Base, subset: Subset) -> Statistics:

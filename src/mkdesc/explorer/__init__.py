@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.explorer.page import export_page
     from mkdesc.explorer.server import serve
 
 __all__ = ["export_page", "serve"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "page": "export_page",
-            "server": "serve",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

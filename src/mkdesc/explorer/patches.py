@@ -14,7 +14,7 @@ SOURCE_SIZE = 96
 
 Gray = NDArray[np.uint8]
 
-#: Squares of the sample photograph that show something: label, centre (x, y) and side in pixels.
+#: Squares of the sample photograph that show something: label, centre (x, y) and size in pixels.
 _PHOTO_PATCHES = {
     "eye": ("Eye (photo)", 236, 187, 72),
     "other-eye": ("Other eye (photo)", 300, 176, 72),
@@ -42,8 +42,8 @@ def bundled_patches(photo: Gray | None = None) -> dict[str, tuple[str, Gray]]:
     if photo is not None:
         from mkdesc.images.cutting import cut_patches
 
-        for name, (label, x, y, side) in _PHOTO_PATCHES.items():
-            half = side / 2 * SOURCE_SIZE / PATCH_SIZE
+        for name, (label, x, y, size) in _PHOTO_PATCHES.items():
+            half = size / 2 * SOURCE_SIZE / PATCH_SIZE
             frame = [[[half, 0, x], [0, half, y]]]
             patches[name] = (label, cut_patches(photo, frame, SOURCE_SIZE)[0])
     return patches

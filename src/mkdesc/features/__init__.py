@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.features.extraction import extract_to
     from mkdesc.features.features import Features
     from mkdesc.features.folder import (
@@ -36,13 +36,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "extraction": "extract_to",
-            "features": "Features",
-            "folder": ("Extracted ImageFeatures Settings extract_features load_features"),
-            "matches": "ImageMatches",
-            "image_pair": "match_images",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

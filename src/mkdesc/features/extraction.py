@@ -11,7 +11,7 @@ from types import ModuleType
 
 from mkdesc._support.check import check_choice
 from mkdesc._support.files import Damaged, own_folder
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import same_input
 from mkdesc.datasets.colmap import pycolmap_module
@@ -38,7 +38,7 @@ def extract_to(
     *,
     settings: Settings | None = None,
     format: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
     device: str | None = None,
@@ -89,6 +89,7 @@ def extract_to(
     kind = _checked_format(target, format)
     images = find_images(sources)
     if kind != "npz":
+        how.check_numbers(kind)
         how = replace(how, as_stored=True)
 
     def describe(some: Mapping[str, Path], folder: Path) -> Extracted:

@@ -17,15 +17,11 @@ from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
 from mkdesc.images.gray import as_gray, as_gray_uint8
 from mkdesc.images.reading import opencv
-from mkdesc.models import load_model
+from mkdesc.models import DEFAULT_MODEL, load_model
 
 if TYPE_CHECKING:
     import cv2
 
-
-#: The model that describes photographs: the extended descriptor, learned from squares as large
-#: as those that are cut here, for patches of 24 px, which take less time (docs/opencv.md).
-DEFAULT_MODEL = "photo"
 
 #: Side of a patch in units of sigma, where no model says its own. SIFT looks at 12.
 SIDE = 20.0
@@ -70,13 +66,16 @@ class Features:
         Whether to ignore the orientation of keypoints: better if the camera was level.
     output
         ``"float32"``: unit vectors. ``"uint8"`` or ``"int8"``: a quarter of the memory (OpenCV's
-        matchers take uint8, not int8). None: as ``model`` has it, float32 if it is a name or
-        file. See :class:`mkdesc.MKD`.
+        matchers take uint8, not int8). ``"bits"``: signs, packed, for the Hamming distance, as
+        ORB's. None: as ``model`` has it, float32 if it is a name or file. See
+        :class:`mkdesc.MKD`.
     n_threads
         Number of threads; None: one per core.
     device
         Where PyTorch describes patches, and detects if the detector can, such as ``"cuda"``;
         None: as ``model`` has it.
+    nfeatures
+        Only there because OpenCV has it: it is refused, with the name that it has here.
 
     Examples
     --------
@@ -99,7 +98,14 @@ class Features:
         output: str | None = None,
         n_threads: int | None = None,
         device: str | None = None,
+        *,
+        nfeatures: None = None,
     ) -> None:
+        if nfeatures is not None:
+            raise ValueError(
+                f"nfeatures: OpenCV's name; here it is max_keypoints={nfeatures} (or the first "
+                "argument)"
+            )
         if isinstance(detector, (int, np.integer)) and not isinstance(detector, bool):
             if max_keypoints is not None:
                 raise ValueError(
@@ -260,21 +266,33 @@ class Features:
 
     @property
     def output(self) -> str:
-        """Type of the descriptors: ``"float32"``, ``"int8"`` or ``"uint8"``."""
+        """Type of the descriptors: ``"float32"``, ``"int8"``, ``"uint8"`` or ``"bits"``."""
         return self.mkd.output
 
+    @property
+    def ratio(self) -> float | None:
+        """Of Lowe's test, that suits the model: what to put where SIFT's 0.75 stood.
+
+        None if its card does not say.
+
+        >>> 0.8 < Features().ratio < 1
+        True
+        """
+        return None if self.mkd.ratio is None else float(self.mkd.ratio)
+
     def descriptorSize(self) -> int:
-        """Numbers per descriptor."""
+        """Numbers per descriptor; of bits, which are packed, bytes."""
         return self._dims
 
     def descriptorType(self) -> int:
         """OpenCV's name for the type of a descriptor: CV_32F, CV_8S or CV_8U."""
         cv2 = opencv()
-        return int({"float32": cv2.CV_32F, "int8": cv2.CV_8S, "uint8": cv2.CV_8U}[self.output])
+        return int({"float32": cv2.CV_32F, "int8": cv2.CV_8S}.get(self.output, cv2.CV_8U))
 
     def defaultNorm(self) -> int:
-        """OpenCV's name for the distance that compares descriptors: NORM_L2."""
-        return int(opencv().NORM_L2)
+        """OpenCV's name for the distance that compares descriptors: NORM_L2, NORM_HAMMING."""
+        cv2 = opencv()
+        return int(cv2.NORM_HAMMING if self.output == "bits" else cv2.NORM_L2)
 
     def empty(self) -> bool:
         """Whether there is nothing to detect with: never."""

@@ -7,10 +7,10 @@ import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
-from mkdesc.features.features import DEFAULT_MODEL, Features, sides_for
+from mkdesc.features.features import Features, sides_for
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,
     Detector,
@@ -35,14 +36,19 @@ from mkdesc.images.reading import (
     opencv,
     read_gray,
 )
-from mkdesc.models import bundled_models, load_model, read_card
+from mkdesc.models import DEFAULT_MODEL, bundled_models, load_model, read_card
+
+if TYPE_CHECKING:
+    import cv2
+    import pandas as pd
 
 #: Where a folder of features says how they were made.
 SETTINGS = "features.json"
 
 
-class ImageFeatures(NamedTuple):
-    """What is kept of an image.
+@dataclass(frozen=True, eq=False)
+class ImageFeatures:
+    """Keypoints and descriptors of an image, as they are kept.
 
     Attributes
     ----------
@@ -62,7 +68,25 @@ class ImageFeatures(NamedTuple):
     scores: NDArray[np.float32]
     descriptors: NDArray[Any]
     image_size: NDArray[np.int64]
-    source: NDArray[Any] = np.array("")
+    source: NDArray[Any] = field(default_factory=lambda: np.array(""))
+
+    def __len__(self) -> int:
+        return len(self.keypoints)
+
+    def __repr__(self) -> str:
+        kind = f"{self.descriptors.shape[1]} x {self.descriptors.dtype}"
+        return f"<ImageFeatures: {len(self):,} keypoints, {kind} each>"
+
+    def to_opencv(self) -> list[cv2.KeyPoint]:
+        """The keypoints as OpenCV has them."""
+        return self._as_keypoints().to_opencv()
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A data frame of pandas: ``x``, ``y``, ``sigma``, ``angle``, ``score`` of keypoints."""
+        return self._as_keypoints().to_dataframe()
+
+    def _as_keypoints(self) -> Keypoints:
+        return Keypoints(self.keypoints.astype(np.float64), self.scores)
 
 
 @dataclass(frozen=True)
@@ -83,6 +107,10 @@ class Settings:
     sensitive: bool = False
     as_stored: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.side, list):  # as JSON has it
+            object.__setattr__(self, "side", tuple(self.side))
+
     def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
         return Features(
@@ -95,6 +123,13 @@ class Settings:
             n_threads,
             device,
         )
+
+    def check_numbers(self, whose: str) -> None:
+        """Refuse bits where something compares numbers."""
+        if self.output == "bits":
+            raise ValueError(
+                f"output: {whose} compares numbers; expected float32, int8 or uint8, got bits"
+            )
 
     def _detector(self, n_threads: int | None = None, device: str | None = None) -> Detector:
         return make_detector(
@@ -157,7 +192,7 @@ def extract_features(
     folder: str | Path,
     *,
     settings: Settings | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
     device: str | None = None,
@@ -199,19 +234,18 @@ def extract_features(
     names = [name for name in images if name not in there]
 
     # Other processes may work in another folder; messages here name files as their user does.
-    apart = not share_memory(workers)
+    elsewhere = not share_memory(workers)
     pieces = [(images[name], features_path(target, name)) for name in names]
-    if apart:
+    if elsewhere:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
-    describe = partial(_describe_file, how, described, max_pixels, device, apart)
-    tell = progress or no_progress
-    tell("describing", len(kept), len(images))
+    describe = partial(_describe_file, how, described, max_pixels, device, elsewhere)
+    progress("describing", len(kept), len(images))
     bad: dict[str, str] = {}
-    with nullcontext() if apart or len(names) < 2 else one_opencv_thread_each():
+    with nullcontext() if elsewhere or len(names) < 2 else one_opencv_thread_each():
         for index, reason in enumerate(in_order(describe, pieces, workers, _lost)):
             if reason is not None:
                 bad[names[index]] = reason
-            tell("describing", len(kept) + index + 1, len(images))
+            progress("describing", len(kept) + index + 1, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
@@ -229,7 +263,7 @@ def _describe_file(
     described: str,
     max_pixels: int,
     device: str | None,
-    apart: bool,
+    elsewhere: bool,
     piece: tuple[Path, Path],
 ) -> str | None:
     """Describe a photograph into a file; if that cannot be, why."""
@@ -237,7 +271,7 @@ def _describe_file(
     made_by = (described, device)  # which says which model the settings name
     try:
         if getattr(_local, "made_by", None) != made_by:
-            if apart and has_opencv():  # there are as many such processes as cores
+            if elsewhere and has_opencv():  # there are as many such processes as cores
                 opencv().setNumThreads(1)
             _local.features = settings.make(n_threads=1, device=device)
             _local.made_by = made_by
@@ -246,7 +280,7 @@ def _describe_file(
         found = describe_image(_local.features, image)
     except (ValueError, OSError) as error:
         return str(error)
-    _save(target, found._replace(source=np.array(before)))
+    _save(target, replace(found, source=np.array(before)))
     return None
 
 
@@ -278,7 +312,7 @@ def describe_image(
 def _save(path: Path, found: ImageFeatures) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial, partial.open("wb") as file:
-        np.savez(file, **found._asdict())
+        np.savez(file, **vars(found))
 
 
 def load_features(folder: str | Path, name: str) -> ImageFeatures:
@@ -297,7 +331,8 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
 def load_file(path: Path) -> ImageFeatures:
     """The same by the file of the features."""
     try:
-        found = ImageFeatures(*read_archive(path, ImageFeatures._fields))
+        names = tuple(one.name for one in fields(ImageFeatures))
+        found = ImageFeatures(*read_archive(path, names))
         _check_arrays(found)
     except (FileNotFoundError, PermissionError):
         raise
@@ -343,7 +378,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     if now is None:
         path.unlink()
     elif now != known:
-        _save(path, found._replace(source=np.array(now)))
+        _save(path, replace(found, source=np.array(now)))
     return now is not None
 
 

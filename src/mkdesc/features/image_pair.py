@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,7 @@ from mkdesc.matching.two_views import (
     match_and_verify,
 )
 from mkdesc.matching.verification import check_geometry, verify_matches
+from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 #: Keypoints per photograph, unless told otherwise.
 KEYPOINTS = 2000
@@ -50,7 +51,7 @@ def match_images(
     b: Image,
     features: Features | None = None,
     *,
-    ratio: float | None = 0.95,
+    ratio: float | Literal["auto"] | None = 0.95,
     geometry: str = "auto",
     threshold: float = 2.0,
     guided: bool = False,
@@ -58,7 +59,7 @@ def match_images(
     limit: float = LIMIT,
     focal_lengths: tuple[float | None, float | None] | None = None,
     max_pixels: int = MAX_PIXELS,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> ImageMatches:
     """Match two photographs: keypoints, descriptors, nearest neighbours, one geometry.
 
@@ -70,8 +71,8 @@ def match_images(
     features
         What detects and describes; None: ``Features(2000)``.
     ratio
-        Ratio test on mutual nearest neighbours (not with ``wide``, which has its own); None: no
-        test.
+        Ratio test on mutual nearest neighbours (not with ``wide``, which has its own). ``"auto"``:
+        that of the model. None: no test.
     geometry
         What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``, or
         ``"auto"``; see :func:`mkdesc.verify_matches`.
@@ -106,12 +107,13 @@ def match_images(
     >>> found.geometry, (found.matrix.round() + 0.0).tolist()
     ('homography', [[1.0, 0.0, -20.0], [0.0, 1.0, -10.0], [0.0, 0.0, 1.0]])
     """
-    check_options(ratio, geometry, threshold, limit)
-    check_files(a, b)
     if features is not None and not isinstance(features, Features):
         raise ValueError(f"features: expected mkdesc.Features or None, got {features!r}")
-    tell = progress or no_progress
-    tell("reading", 0, 0)
+    if isinstance(ratio, str) and ratio == "auto":
+        ratio = model_ratio(DEFAULT_MODEL if features is None else features.mkd)
+    check_options(ratio, geometry, threshold, limit)
+    check_files(a, b)
+    progress("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))
     cameras = _cameras((a, b), grays, focal_lengths)
@@ -123,8 +125,13 @@ def match_images(
     sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
     options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
+    if describe.output == "bits" and (wide or guided):
+        raise ValueError(
+            "features: bits are compared between two photographs alone; wide and guided need "
+            "output float32, int8 or uint8"
+        )
     clock.lap("read")
-    tell("describing", 0, 0)
+    progress("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))
     clock.lap("describe")
     result = match_and_verify(*found, ratio, options)
@@ -133,7 +140,9 @@ def match_images(
     if wide and result.verified.inliers.sum() < ENOUGH * most and not _mirrors(result):
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
-        result = better(result, match_wide(grays, one_thread, options, most, threads, tell, limit))
+        result = better(
+            result, match_wide(grays, one_thread, options, most, threads, progress, limit)
+        )
         clock.lap("wide")
     if (guided or wide) and result.verified.matrix is not None:
         result = guide(result, options)
@@ -239,7 +248,8 @@ def _is_length(value: object) -> bool:
 
 def _features(gray: NDArray[np.uint8], features: Features) -> LocalFeatures:
     keypoints, descriptors = features.extract(gray)
-    return plain_features(frames_from_points(keypoints.points, features.sides[0]), descriptors)
+    frames = frames_from_points(keypoints.points, features.sides[0])
+    return plain_features(frames, descriptors, features.output == "bits")
 
 
 def _for_blobs(features: Features) -> Features:

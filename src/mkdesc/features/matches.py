@@ -9,17 +9,27 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.dataframes import make_dataframe
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import draw_matches, svg_of_matches
 from mkdesc.images.writing import OWN_PICTURE, encode_picture
+from mkdesc.matching.nearest import Matches
+
+if TYPE_CHECKING:
+    import cv2
+    import pandas as pd
 
 _PICTURES = (".png", ".jpg", ".jpeg")
+
+#: Of a table of matches.
+COLUMNS = ("x_a", "y_a", "x_b", "y_b", "distance", "inlier")
 
 #: Endings of the files that matches can be written to, and what such files have in them.
 ENDINGS = {
@@ -128,6 +138,24 @@ class ImageMatches:
             return f"{len(self):,} matches, none verified: {self.reason}"
         return f"{len(self):,} matches, {self.inliers.sum():,} of them verified ({self.geometry})"
 
+    def to_opencv(
+        self,
+    ) -> tuple[list[cv2.KeyPoint], list[cv2.KeyPoint], list[cv2.DMatch]]:
+        """Keypoints of both photographs, and all matches, as ``cv2.drawMatches`` takes them.
+
+        Verified matches alone: ``[m for m, good in zip(matches, found.inliers) if good]``.
+        """
+        a, b = (
+            Keypoints(points, np.zeros(len(points), np.float32)).to_opencv()
+            for points in (self.keypoints_a, self.keypoints_b)
+        )
+        return a, b, Matches(self.pairs, self.distances).to_opencv()
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A data frame of pandas, a row per match, with the columns of the ``.csv`` file."""
+        columns = (*self.points_a.T, *self.points_b.T, self.distances, self.inliers)
+        return make_dataframe(dict(zip(COLUMNS, columns, strict=True)))
+
     def _shown(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What a picture shows: verified matches, or all of them if none is."""
         which = self.inliers if self.verified else np.ones(len(self), np.bool_)
@@ -178,7 +206,7 @@ class ImageMatches:
     def _csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["x_a", "y_a", "x_b", "y_b", "distance", "inlier"])
+        writer.writerow(COLUMNS)
         for a, b, distance, inlier in zip(
             self.points_a.tolist(),
             self.points_b.tolist(),

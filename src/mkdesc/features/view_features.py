@@ -28,7 +28,7 @@ def features_in_views(
     features: Features,
     most: int,
     threads: int,
-    tell: Callable[[int, int], object],
+    progress: Callable[[int, int], object],
 ) -> LocalFeatures:
     """Blobs, blobs with a shape and regions, in all views of a photograph at one tilt.
 
@@ -45,7 +45,7 @@ def features_in_views(
         share as its tilt says.
     threads
         Views at a time.
-    tell
+    progress
         Told how many views are done, of how many.
     """
     turns = turns_for(tilt)
@@ -58,7 +58,7 @@ def features_in_views(
     parts = []
     for part in in_order(one, turns, threads):
         parts.append(part)
-        tell(len(parts), len(turns))
+        progress(len(parts), len(turns))
     return join_features(parts)
 
 

@@ -71,7 +71,7 @@ def match_wide(
     options: TwoViewOptions,
     most: int,
     threads: int,
-    tell: Progress = no_progress,
+    progress: Progress = no_progress,
     limit: float = float("inf"),
 ) -> TwoViewResult:
     """Match two photographs from wherever they were taken.
@@ -88,7 +88,7 @@ def match_wide(
         Keypoints of a kind in a photograph, at most; views have their share of it.
     threads
         Views at a time.
-    tell
+    progress
         Told how many views are done.
     limit
         Seconds after which no more views are tried.
@@ -104,14 +104,14 @@ def match_wide(
     result: TwoViewResult | None = None
     ambiguous: Verdict | None = None
     for tilt in TILTS:
-        found = _look(images, tilt, features, most, threads, tell, end)
+        found = _look(images, tilt, features, most, threads, progress, end)
         if found is None:
             assert result is not None  # the first level is always tried
             reason = f"not all views were tried: the time limit of {limit:g} s was over"
             result = result._replace(verdict=Verdict(UNVERIFIED, reason))
             break
         known.append(found)
-        tell("matching what was seen", 0, 0)
+        progress("matching what was seen", 0, 0)
         firsts, seconds = zip(*known, strict=True)
         seen = join_features(firsts), join_features(seconds)
         matches = tentative_matches(*seen, RATIO)
@@ -134,7 +134,7 @@ def _look(
     features: Features,
     most: int,
     threads: int,
-    tell: Progress,
+    progress: Progress,
     end: float,
 ) -> Both | None:
     """Features of both photographs in all views of one tilt; None: there was no time for them."""
@@ -144,7 +144,7 @@ def _look(
     def done(views: int, of: int) -> None:
         nonlocal before
         before += 1
-        tell(what, before, 2 * of)
+        progress(what, before, 2 * of)
         if tilt > 1 and time.monotonic() > end:
             raise TimeoutError
 

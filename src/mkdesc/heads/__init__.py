@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.heads.head import L2, Affine, Head, Power, Relu
     from mkdesc.heads.statistics import Statistics
     from mkdesc.heads.whitening import Whitening
@@ -18,11 +18,4 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
 __all__ = ["L2", "Affine", "Head", "Power", "Relu", "Statistics", "Whitening"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "head": "L2 Affine Head Power Relu",
-            "statistics": "Statistics",
-            "whitening": "Whitening",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

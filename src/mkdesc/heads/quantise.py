@@ -1,4 +1,4 @@
-"""Unit vectors as bytes: the types that descriptors can be asked for."""
+"""Unit vectors as bytes or bits: the types that descriptors can be asked for."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: Types of descriptors that can be asked for: unit vectors, or these rounded to bytes.
-OUTPUTS = ("float32", "int8", "uint8")
+#: Types of descriptors that can be asked for: unit vectors, these as bytes, or their signs.
+OUTPUTS = ("float32", "int8", "uint8", "bits")
 
 #: What the numbers of a unit vector are multiplied by to become int8.
 INT8_SCALE = 254
@@ -24,9 +24,26 @@ def quantise(descriptors: NDArray[np.float32], output: str) -> NDArray[Any]:
     >>> quantise(np.array([[0.6, -0.8]], np.float32), "int8").tolist()
     [[127, -127]]
     """
+    if output == "bits":
+        return to_bits(descriptors)
     if output == "int8":
         return to_int8(descriptors)
     return as_uint8(descriptors) if output == "uint8" else descriptors
+
+
+def to_bits(descriptors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The signs of vectors (N, D) as bits, packed (N, D / 8), for the Hamming distance.
+
+    A number above zero is a one. The first number is the highest bit of the first byte, as
+    :func:`numpy.packbits` has it.
+
+    >>> to_bits(np.array([[0.5, -0.5, 0.5, 0, 0, 0, 0, 0.5]], np.float32)).tolist()
+    [[161]]
+    """
+    dims = descriptors.shape[1]
+    if dims % 8:
+        raise ValueError(f"output: expected a multiple of 8 numbers for bits, got {dims}")
+    return np.packbits(descriptors > 0, axis=1)
 
 
 def to_int8(descriptors: ArrayLike) -> NDArray[np.int8]:

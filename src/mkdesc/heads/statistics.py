@@ -114,9 +114,9 @@ class Statistics:
         if n == 0:
             return
         both = self.n + n
-        apart = mean - self.mean
-        self.scatter = self.scatter + scatter + np.outer(apart, apart) * (self.n * (n / both))
-        self.mean = self.mean + apart * (n / both)
+        shift = mean - self.mean
+        self.scatter = self.scatter + scatter + np.outer(shift, shift) * (self.n * (n / both))
+        self.mean = self.mean + shift * (n / both)
         self.n = both
 
     def update_pairs(

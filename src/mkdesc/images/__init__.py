@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.images.cutting import cut_patches
     from mkdesc.images.demo import write_demo
     from mkdesc.images.detectors.keypoints import Keypoints
@@ -34,16 +34,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "cutting": "cut_patches",
-            "demo": "write_demo",
-            "detectors.keypoints": "Keypoints",
-            "detectors.registry": "Detector make_detector",
-            "drawing": "draw_matches",
-            "jitter": "Jitter Photometric",
-            "listing": "find_images",
-            "reading": "read_gray",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

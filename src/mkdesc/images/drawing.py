@@ -26,6 +26,7 @@ def draw_matches(
     here: ArrayLike,
     there: ArrayLike,
     caption: str = "",
+    colours: ArrayLike | None = None,
 ) -> NDArray[np.uint8]:
     """Two images side by side, with lines between matched places.
 
@@ -38,12 +39,14 @@ def draw_matches(
         that are spread over the first image get lines; the caption says so.
     caption
         A line of text above.
+    colours
+        (M, 3) in 0 .. 255, blue first: of every match. None: a line's colour tells where in the
+        first image it begins, so that neighbours which stay together keep one colour.
 
     Returns
     -------
     ndarray of shape (height, width, 3), uint8
-        Blue first, as OpenCV has it. A line's colour tells where in the first image it begins,
-        so that neighbours which stay together keep one colour.
+        Blue first, as OpenCV has it.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def draw_matches(
     (94, 102, 3)
     """
     cv2 = opencv()
-    layout = _layout(a, b, here, there, caption)
+    layout = _layout(a, b, here, there, caption, colours)
     canvas = layout.canvas.copy()
     for start, end, colour in layout.dots:
         for place in (start, end):
@@ -77,13 +80,17 @@ def svg_of_matches(
     here: ArrayLike,
     there: ArrayLike,
     caption: str = "",
+    colours: ArrayLike | None = None,
+    quality: int = 95,
 ) -> str:
     """The same picture as SVG: the images inside as JPEG, lines as lines.
 
     Parameters
     ----------
-    a, b, here, there, caption
+    a, b, here, there, caption, colours
         As for :func:`draw_matches`.
+    quality
+        Of the JPEG, up to 100.
 
     Examples
     --------
@@ -91,9 +98,9 @@ def svg_of_matches(
     >>> svg_of_matches(blank, blank, [[1, 2]], [[3, 4]]).count("<line ")
     1
     """
-    layout = _layout(a, b, here, there, caption)
+    layout = _layout(a, b, here, there, caption, colours)
     height, width = layout.canvas.shape[:2]
-    photo = base64.b64encode(encode_image(".jpg", layout.canvas)).decode()
+    photo = base64.b64encode(encode_image(".jpg", layout.canvas, quality)).decode()
     marks = [mark for pair in layout.dots for mark in _svg_circles(pair, 2)]
     for pair in layout.lines:
         (x, y), (u, v) = pair.start + 0.5, pair.end + 0.5
@@ -151,6 +158,7 @@ def _layout(
     here: ArrayLike,
     there: ArrayLike,
     caption: str,
+    colours: ArrayLike | None,
 ) -> _Layout:
     cv2 = opencv()
     scales = [min(1.0, LONGEST / max(image.shape)) for image in (a, b)]
@@ -167,8 +175,8 @@ def _layout(
         canvas[_HEAD : _HEAD + image.shape[0], left : left + image.shape[1]] = pale
     starts = _placed(here, scales[0], 0)
     ends = _placed(there, scales[1], shift)
-    colours = _colours(starts, small[0].shape)
-    pairs = [_Line(*each) for each in zip(starts, ends, colours, strict=True)]
+    hues = _colours(starts, small[0].shape) if colours is None else _as_colours(colours)
+    pairs = [_Line(*each) for each in zip(starts, ends, hues, strict=True)]
     chosen = set(spread_out(starts, LINES).tolist())
     lines = [pair for i, pair in enumerate(pairs) if i in chosen]
     dots = [pair for i, pair in enumerate(pairs) if i not in chosen]
@@ -212,6 +220,10 @@ def _fine(place: NDArray[np.float64]) -> tuple[int, int]:
 def _placed(xy: ArrayLike, scale: float, left: int) -> NDArray[np.float64]:
     places = np.asarray(xy, np.float64).reshape(-1, 2)
     return (places + 0.5) * scale - 0.5 + [left, _HEAD]
+
+
+def _as_colours(colours: ArrayLike) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in np.asarray(colours, np.int64).reshape(-1, 3).tolist()]
 
 
 def _colours(places: NDArray[np.float64], shape: tuple[int, ...]) -> list[tuple[int, ...]]:

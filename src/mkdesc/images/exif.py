@@ -10,7 +10,7 @@ _EXIF_FOLDER, _FOCAL_IN_35MM = 0x8769, 0xA405
 
 
 def focal_length(data: bytes, longer: int) -> float | None:
-    """The focal length in pixels that a JPEG file tells, if it does.
+    """The focal length in pixels that a JPEG file states, if it does.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def _tag(block: bytes, wanted: int) -> int | None:
     inner = _entries(block, order, start).get(_EXIF_FOLDER)
     if inner is None:
         return None
-    (place,) = struct.unpack(f"{order}I", inner)
-    value = _entries(block, order, place).get(wanted)
+    (offset,) = struct.unpack(f"{order}I", inner)
+    value = _entries(block, order, offset).get(wanted)
     return None if value is None else int(struct.unpack_from(f"{order}H", value)[0])
 
 

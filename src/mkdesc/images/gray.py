@@ -66,7 +66,7 @@ def _mixed(red: NDArray[Any], green: NDArray[Any], blue: NDArray[Any]) -> NDArra
     return total.astype(red.dtype)
 
 
-def as_gray_uint8(image: ArrayLike, rgb: bool = False) -> NDArray[np.uint8]:
+def as_gray_uint8(image: ArrayLike) -> NDArray[np.uint8]:
     """Gray uint8 (H, W), as OpenCV's detectors want it; floats must be within [0, 1].
 
     Examples
@@ -74,12 +74,15 @@ def as_gray_uint8(image: ArrayLike, rgb: bool = False) -> NDArray[np.uint8]:
     >>> as_gray_uint8(np.array([[0.0, 0.5, 1.0]])).tolist()
     [[0, 128, 255]]
     """
-    gray = as_gray(image, rgb)
+    gray = as_gray(image)
     if gray.dtype == np.uint8:
         return gray
     if gray.dtype == np.uint16:
         return np.asarray((gray.astype(np.uint32) + 128) // 257, np.uint8)
     low, high = float(gray.min()), float(gray.max())
     if low < 0 or high > 1:
-        raise ValueError(f"image: expected floats within [0, 1], got {low:g} to {high:g}")
+        raise ValueError(
+            f"image: has values from {low:g} to {high:g}; floats must be from 0 to 1: "
+            "divide by 255, or pass uint8"
+        )
     return np.asarray(gray * 255 + 0.5, np.uint8)

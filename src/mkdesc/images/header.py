@@ -1,7 +1,7 @@
 """What an image file says of itself before it is decoded: its size, and whether it is whole.
 
 A file of a few kilobytes can unfold to gigabytes of pixels, and OpenCV fills up what is missing
-at the end of a truncated file; both are better known beforehand. Lengths and places in a file are
+at the end of a truncated file; both are better known beforehand. Lengths and offsets in a file are
 compared with its own length. Formats that are not known here say nothing and are left to OpenCV.
 
 Of what a JPEG file has compressed only the frame is looked at: its end, markers that may not be
@@ -155,26 +155,26 @@ def _webp(data: bytes) -> Header:
 
 def _tiff(data: bytes) -> Header:
     order = "<" if data.startswith(b"II") else ">"
-    big = data[2:4] in (b"+\0", b"\0+")  # 64-bit places
-    place, number, step = ("Q", "Q", 20) if big else ("I", "H", 12)
-    (start,) = struct.unpack_from(order + place, data, 8 if big else 4)
+    big = data[2:4] in (b"+\0", b"\0+")  # 64-bit offsets
+    offset, number, step = ("Q", "Q", 20) if big else ("I", "H", 12)
+    (start,) = struct.unpack_from(order + offset, data, 8 if big else 4)
     (count,) = struct.unpack_from(order + number, data, start)
     first = start + struct.calcsize(number)
     found: dict[int, tuple[int, ...]] = {}
     for at in range(first, first + step * count, step):
-        tag, kind, size = struct.unpack_from(f"{order}HH{place}", data, at)
+        tag, kind, size = struct.unpack_from(f"{order}HH{offset}", data, at)
         length = size * _TIFF_BYTES.get(kind, 1)
         if length > len(data):
             return Header(whole=False)
         if kind in _TIFF_NUMBERS:
-            where = at + step - struct.calcsize(place)
-            if length > struct.calcsize(place):
-                (where,) = struct.unpack_from(order + place, data, where)
+            where = at + step - struct.calcsize(offset)
+            if length > struct.calcsize(offset):
+                (where,) = struct.unpack_from(order + offset, data, where)
             found[tag] = struct.unpack_from(f"{order}{size}{_TIFF_NUMBERS[kind]}", data, where)
     whole = all(
         begin + length <= len(data)
-        for places, lengths in _TIFF_PIECES
-        for begin, length in zip(found.get(places, ()), found.get(lengths, ()), strict=False)
+        for offsets, lengths in _TIFF_PIECES
+        for begin, length in zip(found.get(offsets, ()), found.get(lengths, ()), strict=False)
     )
     width, height = (found.get(tag, (0,))[0] for tag in _TIFF_SIDES)
     return Header(width, height, whole)

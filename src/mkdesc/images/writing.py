@@ -14,7 +14,7 @@ from mkdesc.images.reading import opencv
 OWN_PICTURE = b"Software\0mkdesc"
 
 
-def encode_image(extension: str, image: NDArray[np.uint8]) -> bytes:
+def encode_image(extension: str, image: NDArray[np.uint8], quality: int = 95) -> bytes:
     """The bytes of an image file, for a format named by its extension.
 
     The bytes are written by Python and not by OpenCV, so that any path works everywhere.
@@ -25,13 +25,17 @@ def encode_image(extension: str, image: NDArray[np.uint8]) -> bytes:
         With the dot: ``".png"``, ``".bmp"``, ...
     image
         Shape (H, W) or (H, W, 3), uint8.
+    quality
+        Of JPEG files, up to 100.
 
     Examples
     --------
     >>> encode_image(".png", np.zeros((4, 4), np.uint8))[1:4]
     b'PNG'
     """
-    done, data = opencv().imencode(extension, np.ascontiguousarray(image))
+    cv2 = opencv()
+    settings = [cv2.IMWRITE_JPEG_QUALITY, quality] if extension in (".jpg", ".jpeg") else []
+    done, data = cv2.imencode(extension, np.ascontiguousarray(image), settings)
     if not done:
         raise ValueError(f"image: cannot be written as {extension}, shape {image.shape}")
     encoded: bytes = data.tobytes()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.kernels.angles import AngleKernel
     from mkdesc.kernels.exact import match_kernel
     from mkdesc.kernels.grid import patch_grid
@@ -49,20 +49,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "angles": "AngleKernel",
-            "exact": "match_kernel",
-            "grid": "patch_grid",
-            "parametrization": (
-                "CARTESIAN CARTESIAN_RELATIVE POLAR POLAR_ABSOLUTE "
-                "Parametrization as_parametrization product"
-            ),
-            "patches": "resize_patches",
-            "pixelfeatures": "Intensity Shape",
-            "preparation": "Preparation",
-            "registering": "register_feature",
-            "vonmises": "VonMises",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -62,7 +62,7 @@ def match_kernel(
 
     def sums(a: Pixels, b: Pixels) -> NDArray[np.float64]:
         window = whole.preparation.window
-        return np.array([_double_sum(a, b, part, window, exact) for part in whole.parts])
+        return np.array([_double_sum(a, b, product, window, exact) for product in whole.products])
 
     similarities = sums(first, second)
     if not normalize:
@@ -81,16 +81,16 @@ def _pixels(patch: ArrayLike, name: str, whole: Parametrization) -> Pixels:
     return {name: value.reshape(-1, *value.shape[2:]) for name, value in values.items()}
 
 
-def _double_sum(p: Pixels, q: Pixels, part: Product, window: bool, exact: bool) -> float:
+def _double_sum(p: Pixels, q: Pixels, product: Product, window: bool, exact: bool) -> float:
     weights = [np.ones_like(values["weight"]) for values in (p, q)]
     for weight, values in zip(weights, (p, q), strict=True):
-        if part.weighted:
+        if product.weighted:
             weight *= values["weight"]
         if window:
             weight *= values["window"]
     total = 0.0
     for start in range(0, len(weights[0]), _ROWS):
         rows = slice(start, start + _ROWS)
-        k = part.responses({name: value[rows] for name, value in p.items()}, q, exact)
+        k = product.responses({name: value[rows] for name, value in p.items()}, q, exact)
         total += float(weights[0][rows] @ k @ weights[1])
     return total

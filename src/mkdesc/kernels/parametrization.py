@@ -70,34 +70,34 @@ class Parametrization:
 
     Attributes
     ----------
-    parts
-        The products.
+    products
+        In the order of the descriptor.
     preparation
         What happens to a patch before.
     """
 
-    parts: tuple[Product, ...]
+    products: tuple[Product, ...]
     preparation: Preparation = PAPER
 
     def __post_init__(self) -> None:
-        if not self.parts:
+        if not self.products:
             raise ValueError("a parametrization needs at least one product of kernels")
         if self.preparation.name not in PREPARATIONS:
             raise ValueError(
                 f"preparation: expected one of {', '.join(PREPARATIONS)}, got "
                 f"{self.preparation.name!r}"
             )
-        _check_products(len(self.parts))
+        _check_products(len(self.products))
         text = str(self)
         _check_length(text)  # what can be written can be read again
         if self.dims > MOST_DIMS:
             raise ValueError(
                 f"{shorten(text)}: {self.dims} numbers per descriptor, at most {MOST_DIMS}"
             )
-        for part in self.parts:
-            if part.explicit and not self.preparation.standardise:
+        for one in self.products:
+            if one.explicit and not self.preparation.standardise:
                 raise ValueError(
-                    f"{shorten(str(part))}: such features mean nothing where contrast is not "
+                    f"{shorten(str(one))}: such features mean nothing where contrast is not "
                     "removed; use the preparation 'standard'"
                 )
 
@@ -109,10 +109,10 @@ class Parametrization:
                 f"cannot add parametrizations prepared as {self.preparation.name!r} and as "
                 f"{other.preparation.name!r}"
             )
-        return Parametrization(self.parts + other.parts, self.preparation)
+        return Parametrization(self.products + other.products, self.preparation)
 
     def __str__(self) -> str:
-        text = " + ".join(str(part) for part in self.parts)
+        text = " + ".join(str(one) for one in self.products)
         return text if self.preparation == PAPER else f"{self.preparation.name}: {text}"
 
     def __repr__(self) -> str:
@@ -121,13 +121,13 @@ class Parametrization:
     @property
     def own(self) -> tuple[OwnFeature, ...]:
         """The features in it that were registered, each once."""
-        factors = (factor for part in self.parts for _, factor in part.kernels)
+        factors = (factor for one in self.products for _, factor in one.kernels)
         return tuple(dict.fromkeys(f for f in factors if isinstance(f, OwnFeature)))
 
     @property
     def dims(self) -> int:
         """Length of the raw descriptor."""
-        return sum(part.dims for part in self.parts)
+        return sum(one.dims for one in self.products)
 
 
 def product(preparation: Preparation = PAPER, **kernels: Factor) -> Parametrization:
@@ -163,13 +163,15 @@ POLAR_ABSOLUTE = product(phi=_PHI, rho=_RHO, theta=_THETA)
 CARTESIAN_RELATIVE = product(x=_X, y=_X, relative_theta=_THETA)
 
 
-def _extended(preparation: Preparation, place: VonMises) -> Parametrization:
+def _extended(preparation: Preparation, position: VonMises) -> Parametrization:
     """Gradient, intensity, shape, and products of the first two, on one cartesian kernel."""
     return (
-        product(preparation, x=place, y=place, theta=VonMises(8, 3))
-        + product(preparation, x=place, y=place, intensity=Intensity(2))
-        + product(preparation, x=place, y=place, shape=Shape())
-        + product(preparation, x=place, y=place, intensity=Intensity(1), theta=VonMises(8, 2))
+        product(preparation, x=position, y=position, theta=VonMises(8, 3))
+        + product(preparation, x=position, y=position, intensity=Intensity(2))
+        + product(preparation, x=position, y=position, shape=Shape())
+        + product(
+            preparation, x=position, y=position, intensity=Intensity(1), theta=VonMises(8, 2)
+        )
     )
 
 

@@ -15,6 +15,10 @@ from mkdesc._support.arrays import in_native_order, unmasked
 #: Smallest patch side that can be described.
 SMALLEST = 8
 
+#: Floats are from 0 to 1. Only differences count, and interpolation may overshoot: refused are
+#: patches whose values differ by more than this, such as floats from 0 to 255.
+WIDEST = 2.0
+
 #: What :class:`PatchError` says of a patch with NaN or infinity.
 NOT_FINITE = "has NaN or infinity"
 
@@ -94,6 +98,34 @@ def check_finite(block: NDArray[Any], first: int = 0) -> None:
         raise PatchError(first + int(bad.argmax()), NOT_FINITE)
 
 
+def range_error(index: int, low: float, high: float) -> PatchError:
+    """The error for a patch of floats that are not from 0 to 1."""
+    what = f"has values from {low:g} to {high:g}; floats must be from 0 to 1"
+    return PatchError(index, f"{what}: divide by 255, or pass uint8")
+
+
+def check_range(patches: NDArray[Any], first: int = 0) -> None:
+    """Refuse floats (N, ..., W, W) that are not from 0 to 1 but, for instance, from 0 to 255.
+
+    ``first`` is the index of the first patch, for error messages.
+
+    >>> check_range(np.linspace(0, 255, 64).reshape(1, 8, 8))
+    Traceback (most recent call last):
+    mkdesc.kernels.patches.PatchError: patches[0] has values from 0 to 255; floats must be ...
+    """
+    if patches.dtype.kind != "f":
+        return
+    each = tuple(range(1, patches.ndim))
+    for start in range(0, len(patches), 256):  # few enough to stay in the cache
+        block = patches[start : start + 256]
+        low, high = block.min(axis=each), block.max(axis=each)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bad = (high - low > WIDEST) & np.isfinite(high) & np.isfinite(low)
+        if bad.any():
+            i = int(bad.argmax())
+            raise range_error(first + start + i, low[i], high[i])
+
+
 def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], float]:
     """Bring a block of patches to contiguous uint8 or float32, and say what to multiply it by.
 
@@ -142,6 +174,7 @@ def one_patch(patch: ArrayLike, name: str) -> tuple[NDArray[Any], float]:
     array = as_patches(patch)
     if len(array) != 1:
         raise ValueError(f"{name}: expected one patch (W, W), got {np.shape(patch)}")
+    check_range(array)
     block, scale = plain_block(array)
     check_finite(block)
     return block[0], scale

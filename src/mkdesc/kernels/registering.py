@@ -1,4 +1,4 @@
-"""Pixel features of one's own, made known by name."""
+"""Your own pixel features, known by name."""
 
 from __future__ import annotations
 

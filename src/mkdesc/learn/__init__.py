@@ -1,6 +1,7 @@
 """Learning a head: where matching pairs come from, and what is made of them.
 
-May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets.
+May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
+features.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.learn.descriptors import LearnedDescriptor, learn_descriptor
     from mkdesc.learn.keypoints import LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
+    from mkdesc.learn.ratio import CalibratedRatio, calibrated_ratio
     from mkdesc.learn.report import Learned, Report
     from mkdesc.learn.shards import Shard, TrainingBlock
     from mkdesc.learn.sources import (
@@ -27,6 +29,7 @@ if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it 
     from mkdesc.learn.view_report import ViewReport
 
 __all__ = [
+    "CalibratedRatio",
     "Learned",
     "LearnedDescriptor",
     "LearnedKeypoints",
@@ -36,6 +39,7 @@ __all__ = [
     "TrainedHead",
     "TrainingBlock",
     "ViewReport",
+    "calibrated_ratio",
     "learn_colmap",
     "learn_descriptor",
     "learn_hpatches",
@@ -47,19 +51,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "descriptors": "LearnedDescriptor learn_descriptor",
-            "keypoints": "LearnedKeypoints learn_keypoints",
-            "learner": "learn_model",
-            "photos": "Recipe",
-            "report": "Learned Report",
-            "shards": "Shard TrainingBlock",
-            "sources": (
-                "learn_colmap learn_hpatches learn_patches learn_photos learn_phototourism"
-            ),
-            "trained_head": "TrainedHead",
-            "view_report": "ViewReport",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -13,7 +13,7 @@ from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD
 from mkdesc.images.cutting_torch import cut_patches
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.learn.photos import FreshPhotos, View
+from mkdesc.learn.photos import ChangedPhoto, FreshPhotos
 from mkdesc.learn.views import FreshViews
 
 #: Descriptors that are moved at a time.
@@ -24,7 +24,7 @@ class Changed(NamedTuple):
     """The number of the first view that is replaced, and views of a photograph."""
 
     first: int
-    views: list[View]
+    views: list[ChangedPhoto]
 
 
 class DeviceViews(FreshViews):

@@ -35,7 +35,7 @@ def whole_points(labels: Indices, size: int) -> Iterator[Indices]:
 
 
 def pairs_among(pairs: PairRows, rows: Indices) -> PairRows:
-    """The pairs of some rows, by their places in ``rows`` (growing).
+    """The pairs of some rows, by their positions in ``rows`` (growing).
 
     Pairs match, and all rows of a label are in ``rows`` or none: the first one decides.
 

@@ -52,7 +52,7 @@ def learn_model(
     expected: int = 0,
     workers: Workers = None,
     parts: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> Learned:
     """Learn a whitening from labelled patches, and train a head further if that is asked for.
 
@@ -144,17 +144,16 @@ def learn_model(
     return Learned(MKD(**mkd.get_params(deep=False) | learned), report, training=training)
 
 
-def _merged(shards: Sequence[Shard], parts: Iterable[Part], progress: Progress | None) -> Part:
+def _merged(shards: Sequence[Shard], parts: Iterable[Part], progress: Progress) -> Part:
     """What is kept of all shards, as of one."""
-    tell = progress or no_progress
     sizes = [getattr(shard, "size", 1) for shard in shards]
-    tell("learning", 0, sum(sizes))
+    progress("learning", 0, sum(sizes))
     found: list[Part] = []
     for done, part in zip(accumulate(sizes), parts, strict=True):
         for reason in part.skipped:
             warnings.warn(f"skipped: {reason}", RuntimeWarning, stacklevel=3)
         found.append(part)
-        tell("learning", done, sum(sizes))
+        progress("learning", done, sum(sizes))
     if not any(part.patches for part in found):
         why = next((f"; {part.skipped[0]}" for part in found if part.skipped), "")
         raise ValueError(f"no patches to learn from{why}")
@@ -211,7 +210,7 @@ def _train(
     trained: TrainedHead,
     data: Part,
     mkd: MKD,
-    progress: Progress | None,
+    progress: Progress,
     fresh: FreshPhotos | None,
 ) -> None:
     """Train a head on everything that is not held out."""

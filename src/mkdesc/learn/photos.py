@@ -244,7 +244,7 @@ class PhotoShard:
                 yield TrainingBlock(made.patches, made.labels)
 
 
-class View(NamedTuple):
+class ChangedPhoto(NamedTuple):
     """A changed photograph (H, W), and the moved squares (n, 3, 3) to look at in it."""
 
     image: NDArray[np.uint8]
@@ -268,14 +268,14 @@ class FreshPhotos:
     seed: int
     frames: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
-    def views(self, number: int) -> tuple[int, Iterator[View]]:
+    def views(self, number: int) -> tuple[int, Iterator[ChangedPhoto]]:
         """Views of a photograph: photographs come in rounds, each in another order.
 
         Returns
         -------
         first : int
             The number, among the patches of all blocks, of the first that these stand for.
-        views : iterator of View
+        views : iterator of ChangedPhoto
         """
         around, place = divmod(number, len(self.frames))
         order = np.random.default_rng([self.seed, around, 1]).permutation(len(self.frames))
@@ -308,17 +308,17 @@ def _views(
     frames: NDArray[np.float64],
     how: Recipe,
     rng: np.random.Generator,
-) -> Iterator[View]:
+) -> Iterator[ChangedPhoto]:
     """All views of squares of a photograph."""
     for level in how.views:
         if level == "plain":
-            yield View(image, frames)
+            yield ChangedPhoto(image, frames)
         else:
             moved = jitter_frames(frames, level, rng, how.perspective, how.scales_per_side)
-            yield View(change_image(image, how.photometric, rng), moved)
+            yield ChangedPhoto(change_image(image, how.photometric, rng), moved)
 
 
-def _cut(views: Iterable[View], how: Recipe) -> NDArray[np.uint8]:
+def _cut(views: Iterable[ChangedPhoto], how: Recipe) -> NDArray[np.uint8]:
     """Patches (n * views, W, W) of views, those of a square together."""
     cut = [cut_patches(*view, how.patch_size, n_threads=1) for view in views]
     return np.stack(cut, axis=1).reshape(-1, how.patch_size, how.patch_size)

@@ -32,6 +32,7 @@ from mkdesc.learn.file_shards import (
 )
 from mkdesc.learn.learner import learn_model
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
+from mkdesc.learn.ratio import calibrated_ratio
 from mkdesc.learn.report import Learned
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
 from mkdesc.learn.trained_head import TrainedHead
@@ -40,6 +41,8 @@ T = TypeVar("T")
 
 #: Patches of a shard, about.
 SHARD = 16_384
+#: Photographs that the ratio of a model is found on, at most.
+RATIO_PHOTOS = 20
 
 
 def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
@@ -73,19 +76,19 @@ class _Source:
     size: int = 0
     pairs: PairRows | None = None
     fresh: FreshPhotos | None = None
-    tell: Progress = no_progress
+    progress: Progress = no_progress
 
     def learn(
         self,
         mkd: MKD,
         whitening: Whitening | None,
-        progress: Progress | None,
+        progress: Progress,
         trained: TrainedHead | None,
         workers: Workers,
         parts: str | Path | None,
     ) -> Learned:
         """Learn from it here, or in other processes."""
-        self.tell, self.size = progress or no_progress, self.size or self.patches
+        self.progress, self.size = progress, self.size or self.patches
         return learn_model(
             [self] if share_memory(workers) else self.cut(),
             mkd,
@@ -103,7 +106,7 @@ class _Source:
         for block in self.read():
             yield block
             done += len(block.patches) if self.size == self.patches else 1
-            self.tell("learning", done, self.size)
+            self.progress("learning", done, self.size)
 
 
 def learn_patches(
@@ -111,7 +114,7 @@ def learn_patches(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     trained: TrainedHead | None = None,
     workers: Workers = None,
     parts: str | Path | None = None,
@@ -175,7 +178,7 @@ def learn_phototourism(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     pairs: int | None = None,
     trained: TrainedHead | None = None,
     workers: Workers = None,
@@ -206,9 +209,9 @@ def learn_phototourism(
         return (TrainingBlock(patches, labels[index]) for index, patches in subset.blocks())
 
     def shards() -> list[Shard]:
-        place = Path(folder).absolute()
+        absolute = Path(folder).absolute()
         return [
-            SubsetShard(place, rows, labels[rows], chosen and pairs_among(chosen, rows))
+            SubsetShard(absolute, rows, labels[rows], chosen and pairs_among(chosen, rows))
             for rows in whole_points(labels, SHARD)
         ]
 
@@ -224,7 +227,7 @@ def learn_hpatches(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     split: str | None = None,
     splits_file: str | Path | None = None,
     trained: TrainedHead | None = None,
@@ -256,8 +259,8 @@ def learn_hpatches(
 
     counts = dataset.counts(names)
     firsts = [0, *accumulate(counts[name] for name in names)]
-    place = Path(root).absolute()
-    shards = [SequenceShard(place, *one) for one in zip(names, firsts, strict=False)]
+    absolute = Path(root).absolute()
+    shards = [SequenceShard(absolute, *one) for one in zip(names, firsts, strict=False)]
 
     def blocks() -> Iterator[TrainingBlock]:
         return chain.from_iterable(shard.blocks() for shard in shards)
@@ -273,7 +276,7 @@ def learn_colmap(
     *,
     mkd: MKD | None = None,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     side: float = SIDE,
     trained: TrainedHead | None = None,
     workers: Workers = None,
@@ -315,7 +318,7 @@ def learn_photos(
     mkd: MKD | None = None,
     *,
     whitening: Whitening | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     recipe: Recipe | None = None,
     seed: int = 0,
     trained: TrainedHead | None = None,
@@ -325,7 +328,8 @@ def learn_photos(
     """Learn from plain photographs, with no labels at all; needs OpenCV.
 
     Around each keypoint several patches are cut from randomly warped and changed copies of the
-    photograph; they match.
+    photograph; they match. The ratio of the model's card is that of :func:`calibrated_ratio` on
+    some of the photographs.
 
     Parameters
     ----------
@@ -362,6 +366,8 @@ def learn_photos(
     each = recipe.keypoints_per_photo * len(recipe.views)
     data = _Source(blocks, shards, each * len(files), size=len(files), fresh=fresh)
     learned = data.learn(mkd, whitening, progress, trained, workers, parts)
+    ratio = calibrated_ratio(learned.mkd, files[:: -(-len(files) // RATIO_PHOTOS)], seed=seed)
+    learned.mkd.set_params(ratio=None if ratio is None else ratio.ratio)
     return learned.with_source(
         "plain photographs",
         photographs=len(files),

@@ -114,7 +114,7 @@ class TrainedHead(Estimator):
         self.whitening = whitening
         self.start = start
 
-    def fit(self, X: ArrayLike, y: ArrayLike, progress: Progress | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, progress: Progress = no_progress) -> Self:
         """Learn from raw descriptors (N, D) and labels (N,) of what they show.
 
         Parameters
@@ -150,7 +150,7 @@ class TrainedHead(Estimator):
         views: Views,
         check: Views,
         statistics: Statistics,
-        progress: Progress | None = None,
+        progress: Progress = no_progress,
         threads: int | None = None,
     ) -> Self:
         """Learn from any views.
@@ -190,7 +190,7 @@ class TrainedHead(Estimator):
         seed = int(self.seed)
         pairs = check.batch(few, np.random.default_rng([seed, 3]))
         layers = self._first_layers(statistics, np.random.default_rng([seed, 0]))
-        self.trained_ = module.train(layers, views, pairs, how, progress or no_progress)
+        self.trained_ = module.train(layers, views, pairs, how, progress)
         self.head_ = self.trained_.layers.head()
         return self
 

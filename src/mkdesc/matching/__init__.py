@@ -1,7 +1,7 @@
 """Two sets of descriptors to pairs of them: nearest neighbours, and the geometry they agree
 on.
 
-May use: _support, measures, images.
+May use: _support, measures, descriptor, models, images.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.matching.distinct import match_distinct
     from mkdesc.matching.guided import match_guided
     from mkdesc.matching.nearest import Matches, match_descriptors
@@ -26,12 +26,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "distinct": "match_distinct",
-            "guided": "match_guided",
-            "nearest": "Matches match_descriptors",
-            "verification": "Verified verify_matches",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -17,8 +17,8 @@ from mkdesc.matching.verification import transfer_errors
 #: Guesses that are followed up, out of all single matches.
 FOLLOWED = 12
 
-#: How much the map of a frame may differ from the geometry: |D - 1| (Frobenius) of the map D
-#: that brings one to the other. Of right matches of SIFT's blobs, 99.5% (graf 1-2) and 96% (1-3)
+#: How much the map of a frame may differ from the geometry: the Frobenius norm of D - 1, where D
+#: brings one to the other. Of right matches of SIFT's blobs, 99.5% (graf 1-2) and 96% (1-3)
 #: are within it.
 SHAPE = 0.7
 

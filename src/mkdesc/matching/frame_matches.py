@@ -27,11 +27,18 @@ class LocalFeatures(NamedTuple):
     kinds
         (N,) uint8. Features are matched with those of their kind alone: these look at
         surroundings of the same size.
+    bits
+        Whether descriptors are packed bits.
     """
 
     frames: Floats
     descriptors: NDArray[Any]
     kinds: NDArray[np.uint8]
+    bits: bool = False
+
+    def numbers(self) -> NDArray[Any]:
+        """Descriptors as vectors: packed bits as zeros and ones."""
+        return np.unpackbits(self.descriptors, axis=1) if self.bits else self.descriptors
 
     def all_kinds(self) -> range:
         """The kinds there may be; at least one."""
@@ -42,14 +49,14 @@ class LocalFeatures(NamedTuple):
         return np.flatnonzero(self.kinds == kind)
 
 
-def plain_features(frames: Floats, descriptors: NDArray[Any]) -> LocalFeatures:
+def plain_features(frames: Floats, descriptors: NDArray[Any], bits: bool = False) -> LocalFeatures:
     """Features of one kind."""
-    return LocalFeatures(frames, descriptors, np.zeros(len(frames), np.uint8))
+    return LocalFeatures(frames, descriptors, np.zeros(len(frames), np.uint8), bits)
 
 
 def join_features(parts: Sequence[LocalFeatures]) -> LocalFeatures:
     """The features of several views of a photograph, one after the other."""
-    frames, descriptors, kinds = zip(*parts, strict=True)
+    frames, descriptors, kinds, _ = zip(*parts, strict=True)
     return LocalFeatures(
         np.concatenate(frames), np.concatenate(descriptors), np.concatenate(kinds)
     )

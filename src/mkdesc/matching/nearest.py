@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,12 +20,17 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.arrays import unmasked
 from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.dataframes import make_dataframe
+from mkdesc.descriptor import MKD
 from mkdesc.images.reading import opencv
+from mkdesc.matching.bits import Nearest, check_bits, nearest_bits
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
+from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 if TYPE_CHECKING:
     import cv2
+    import pandas as pd
 
 
 #: Descriptors per block, of the first and of the second set: 32 MB of scores.
@@ -32,8 +39,9 @@ ROWS, COLUMNS = 1024, 8192
 MOST_CONTRAST, FEW = 8, 10
 
 
-class Matches(NamedTuple):
-    """Pairs of descriptors, and how far apart they are.
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Pairs of descriptors, and how far apart they are: ``for i, j, distance in matches``.
 
     Attributes
     ----------
@@ -41,16 +49,36 @@ class Matches(NamedTuple):
         (M, 2) int64: index into the first set, index into the second.
     distances
         (M,) float32, Euclidean.
+
+    Examples
+    --------
+    >>> matches = match_descriptors(np.eye(3), np.eye(3)[[1, 0]])
+    >>> matches, len(matches), list(matches)
+    (<Matches: 2 pairs>, 2, [(0, 1, 0.0), (1, 0, 0.0)])
     """
 
     pairs: NDArray[np.int64]
     distances: NDArray[np.float32]
 
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[tuple[int, int, float]]:
+        for (i, j), distance in zip(self.pairs.tolist(), self.distances.tolist(), strict=True):
+            yield i, j, distance
+
+    def __repr__(self) -> str:
+        return f"<Matches: {len(self):,} pairs>"
+
     def to_opencv(self) -> list[cv2.DMatch]:
         """``cv2.DMatch`` objects, for ``cv2.drawMatches`` and the like."""
         make = opencv().DMatch
-        rows = zip(self.pairs.tolist(), self.distances.tolist(), strict=True)
-        return [make(i, j, distance) for (i, j), distance in rows]
+        return [make(*match) for match in self]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A data frame of pandas with the columns ``a``, ``b`` (indices) and ``distance``."""
+        a, b = self.pairs.T
+        return make_dataframe({"a": a, "b": b, "distance": self.distances})
 
 
 def match_descriptors(
@@ -58,10 +86,12 @@ def match_descriptors(
     b: ArrayLike,
     *,
     mutual: bool = True,
-    ratio: float | None = None,
+    ratio: float | Literal["auto"] | None = None,
     max_distance: float | None = None,
+    model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
+    bits: bool = False,
 ) -> Matches:
-    """Nearest neighbours by Euclidean distance; exact, in bounded memory.
+    """Nearest neighbours by Euclidean distance, or by bits that differ; exact, in bounded memory.
 
     Parameters
     ----------
@@ -74,9 +104,17 @@ def match_descriptors(
         Whether to keep only pairs of which each is the other's nearest.
     ratio
         Keep a pair only if its distance is less than this times the distance to the second
-        nearest of ``b`` (Lowe's test); None: no test.
+        nearest of ``b`` (Lowe's test); None: no test. ``"auto"``: the ratio that was calibrated
+        for ``model``.
     max_distance
         Keep a pair only if its distance is at most this; None: no limit.
+    model
+        What described both, for ``ratio="auto"``: a name, a model file or a descriptor. Arrays do
+        not know it; default: the model of :class:`mkdesc.Features`.
+    bits
+        Whether ``a`` and ``b`` are packed bits, uint8 (N, B) and (M, B), such as
+        ``output="bits"`` gives, and distances how many bits differ. Nothing in such arrays tells
+        them from vectors of bytes, so it must be said.
 
     Returns
     -------
@@ -90,10 +128,13 @@ def match_descriptors(
     matrix product per block; rows and columns of a block are searched in one pass. Bytes are
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
     """
-    here, there = check_pair(a, b)
+    here, there = check_pair(a, b, bits)
+    ratio = model_ratio(model) if isinstance(ratio, str) and ratio == "auto" else ratio
     check_limits(ratio, max_distance)
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
+    if bits:
+        return _match_bits(nearest_bits(here, there), mutual, ratio, max_distance)
     first, second, unit = of_unit_size(here, there)
     nearest, runner_up, backward = _search(first, second)
     rows = np.arange(len(first))
@@ -110,10 +151,28 @@ def match_descriptors(
     return Matches(pairs[good], distances[good])
 
 
-def check_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def _match_bits(
+    found: Nearest, mutual: bool, ratio: float | None, max_distance: float | None
+) -> Matches:
+    """What passes the tests."""
+    rows = np.arange(len(found.nearest))
+    good = found.back[found.nearest] == rows if mutual else np.ones(len(rows), np.bool_)
+    if ratio is not None:
+        good &= found.distance < ratio * found.second
+    if max_distance is not None:
+        good &= found.distance <= max_distance
+    pairs = np.column_stack([rows, found.nearest])[good]
+    return Matches(pairs, found.distance[good].astype(np.float32))
+
+
+def check_pair(
+    a: ArrayLike, b: ArrayLike, bits: bool = False
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Two sets of descriptors as arrays (N, D) and (M, D) that can be compared."""
     here, there = unmasked(a, "a"), unmasked(b, "b")
     for name, array in (("a", here), ("b", there)):
+        if bits:
+            check_bits(array, name)
         as_descriptors(array, name=name)
         if not array.shape[1]:
             raise ValueError(f"{name}: expected at least one dimension, got {array.shape}")

@@ -16,10 +16,18 @@ from numpy.typing import NDArray
 
 from mkdesc.matching.affinities import affinities, frames_agree, frames_follow
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
-from mkdesc.matching.coherence import Coherence, Size, coherence, distinct_places, in_front
+from mkdesc.matching.coherence import (
+    MAJORITY,
+    Coherence,
+    Size,
+    coherence,
+    distinct_places,
+    in_front,
+)
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
+from mkdesc.matching.lookalikes import share_repeated
 from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.verification import (
@@ -47,6 +55,10 @@ FEWEST = 10
 #: photographs of one scene, 0.25 to 0.35 on mirrored facades.
 MOST = 0.5
 
+#: So many places that move together, and this share of all, are no chance, however many matches
+#: are wrong: of what agrees by chance, nothing moves together.
+CERTAIN, NEARLY_ALL = 15, 0.6
+
 #: Shuffled matches that are tried, unless so many places move together; and how many times as
 #: many as the best of those there must be.
 SHUFFLES, PLENTY, TIMES = 3, 50, 3
@@ -58,6 +70,10 @@ REPEATED = 0.25
 #: What is left must have this share of the places of a geometry to be its rival, this share of
 #: them in conflict with it: near its places (as a share of the diagonal) in one image alone.
 RIVAL, CONFLICT, NEAR = 0.5, 0.5, 0.05
+
+#: Share of the places of a geometry that look the same as others, from which a structure is
+#: repeated: 0 to 0.05 in photographs, 0.95 and more where identical windows or bricks were drawn.
+IDENTICAL = 0.5
 
 #: Share of the neighbourhoods of an epipolar geometry that are turned over, from which one
 #: photograph is mirrored: of photographs that are not, 0 to 0.03 are.
@@ -130,7 +146,7 @@ def match_and_verify(
     a: LocalFeatures, b: LocalFeatures, ratio: float | None, options: TwoViewOptions
 ) -> TwoViewResult:
     """Mutual nearest neighbours, the geometry they agree on, and whether it is believed."""
-    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio)
+    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio, bits=a.bits)
     matches = FrameMatches.of(a, b, found.pairs, found.distances)
     return judged((a, b), matches, verify(matches, options.geometry, options), options)
 
@@ -143,6 +159,14 @@ def judged(
 ) -> TwoViewResult:
     """A result; its geometry is dropped unless it is believed."""
     verdict = judge(matches, verified, options)
+    if verdict.name == VERIFIED:
+        share = share_repeated(features, matches.take(verified.inliers), options.sizes)
+        if share >= IDENTICAL:
+            verdict = Verdict(
+                AMBIGUOUS,
+                f"ambiguous, repeated structure: {share:.0%} of what agrees looks the same "
+                "elsewhere in one of the photographs",
+            )
     if verdict.name != VERIFIED:
         return nothing_found(features, matches, verdict)
     return TwoViewResult(features, matches, verified, verdict)
@@ -183,15 +207,16 @@ def judge(
     if found.geometry is None:
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
     agree = f"{found.inliers.sum()} matches agree on one geometry"
-    if _false_alarms(matches, found, options) >= believed:
+    moving = _coherent_inliers(matches, found, options)
+    count = moving.coherent
+    certain = count >= max(CERTAIN, NEARLY_ALL * moving.places)
+    if not certain and _false_alarms(matches, found, options) >= believed:
         return Verdict(UNVERIFIED, f"{agree}, no more than chance explains")
-    if found.geometry != "homography" and _is_mirrored(matches, found, options):
+    if found.geometry != "homography" and _is_mirrored(matches, found, options, certain):
         return Verdict(
             UNVERIFIED,
             f"{agree}, but one photograph mirrors the other, which this geometry excludes",
         )
-    moving = _coherent_inliers(matches, found, options)
-    count = moving.coherent
     flat = found.geometry == "homography"
     few = count < FEWEST or (not flat and count < MOST * moving.places)
     if few and moving.repeated >= REPEATED:
@@ -228,16 +253,21 @@ def _coherent_inliers(
     return coherence(agree, options.sizes)
 
 
-def _is_mirrored(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> bool:
+def _is_mirrored(
+    matches: FrameMatches, found: Verified, options: TwoViewOptions, certain: bool
+) -> bool:
     """Whether matches of an epipolar geometry are those of a mirror image.
 
-    Either a homography that mirrors explains them, or neighbourhoods are turned over.
+    Either a homography that mirrors explains them, or neighbourhoods are turned over. Where it is
+    certain that most places move together, the few that do not say nothing.
     """
-    here, there = matches.take(found.inliers).positions
-    places = distinct_places(here, there, options.sizes)
-    if share_turned_over(here[places], there[places]) >= TURNED_OVER:
+    agree = matches.take(found.inliers)
+    if certain:
+        agree = agree.take(coherence(agree, options.sizes).support >= MAJORITY)
+    places = distinct_places(*agree.positions, options.sizes)
+    if share_turned_over(*(xy[places] for xy in agree.positions)) >= TURNED_OVER:
         return True
-    return mirrored_homography(here, there, options.threshold) is not None
+    return mirrored_homography(*agree.positions, options.threshold) is not None
 
 
 def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> float:
@@ -369,17 +399,15 @@ def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
     matrix, kind = _of_pixels(found, options)
     known = result.matches.take(found.inliers)
     flat = kind == "homography"
-    more = FrameMatches.of(
+    again = rematch(
         *result.features,
-        *rematch(
-            *result.features,
-            known.pairs,
-            matrix,
-            kind,
-            within=2 * threshold,
-            ratio=None if flat else GUIDED_RATIO,
-        ),
+        known.pairs,
+        matrix,
+        kind,
+        within=2 * threshold,
+        ratio=None if flat else GUIDED_RATIO,
     )
+    more = FrameMatches.of(*result.features, again.pairs, again.distances)
     if flat:
         more = more.take(frames_agree(matrix, more.a, more.b))
     both = known.followed_by(more)

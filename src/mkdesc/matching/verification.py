@@ -66,6 +66,11 @@ class Verified:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.matrix, self.inliers))
 
+    def __repr__(self) -> str:
+        found = "none" if self.geometry is None else f"{self.inliers.sum():,}"
+        what = "" if self.geometry is None else f" ({self.geometry})"
+        return f"<Verified: {found} of {len(self.inliers):,} matches agree{what}>"
+
 
 def verify_matches(
     a: ArrayLike,

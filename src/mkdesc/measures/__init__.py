@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.measures.distances import pair_distances
     from mkdesc.measures.ranking import (
         average_precision,
@@ -33,13 +33,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "distances": "pair_distances",
-            "ranking": (
-                "average_precision average_precisions fpr95 fpr_at_recall "
-                "precision_recall_curve roc_auc roc_curve"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

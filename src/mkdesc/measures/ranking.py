@@ -101,7 +101,7 @@ def fpr95(scores: ArrayLike, labels: ArrayLike) -> float:
 
 def hit_precisions(
     before: NDArray[Any],
-    place: NDArray[Any],
+    position: NDArray[Any],
     together: NDArray[Any],
     above: NDArray[Any],
     tied: NDArray[Any],
@@ -113,8 +113,8 @@ def hit_precisions(
     ----------
     before
         Positives with a higher score.
-    place, together
-        This one's place (from 1) among the positives of the same score, and how many these are.
+    position, together
+        This one's position (from 1) among the positives of the same score, and how many these are.
     above, tied
         Negatives with a higher score, and with the same one.
     kind
@@ -125,8 +125,8 @@ def hit_precisions(
         found = before + together
         return np.asarray(found / (found + above + tied), np.float64)
     # Negatives of the same score come evenly spread among the positives.
-    wrong = above + tied * (place / together)
-    found = before + place
+    wrong = above + tied * (position / together)
+    found = before + position
     here = found / (found + wrong)
     # Nothing at all before the first hit counts as precision 1: the public code's leading point.
     just_before = np.divide(
@@ -161,8 +161,8 @@ def average_precisions(
     end = np.searchsorted(positive, positive, side="right")
     reached = _reached(negative, positive)
     above = len(negative) - np.searchsorted(negative, positive, side="right")
-    place = np.arange(len(positive)) - start + 1
-    ranks = (len(positive) - end, place, end - start, above, reached - above)
+    position = np.arange(len(positive)) - start + 1
+    ranks = (len(positive) - end, position, end - start, above, reached - above)
     return {kind: float(hit_precisions(*ranks, kind).sum() / count) for kind in kinds}
 
 

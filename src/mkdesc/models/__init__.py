@@ -9,19 +9,28 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.models.card import Card
     from mkdesc.models.describing import describe
     from mkdesc.models.files import bundled_models, load_model, read_card, save_model
-    from mkdesc.models.opening import ModelChoice, model_file, open_model, parse_model
+    from mkdesc.models.opening import (
+        DEFAULT_MODEL,
+        ModelChoice,
+        model_file,
+        model_ratio,
+        open_model,
+        parse_model,
+    )
 
 __all__ = [
+    "DEFAULT_MODEL",
     "Card",
     "ModelChoice",
     "bundled_models",
     "describe",
     "load_model",
     "model_file",
+    "model_ratio",
     "open_model",
     "parse_model",
     "read_card",
@@ -29,12 +38,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "card": "Card",
-            "describing": "describe",
-            "files": "bundled_models load_model read_card save_model",
-            "opening": "ModelChoice model_file open_model parse_model",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -20,7 +20,7 @@ def describe(
     ----------
     patches
         (N, W, W), (N, 1, W, W) or one (W, W); for a model that looks at k squares of a keypoint,
-        (N, k, W, W). uint8, uint16, float32 or float64.
+        (N, k, W, W). uint8, uint16, or float32 or float64 from 0 to 1.
     model
         What :func:`~mkdesc.models.open_model` takes: a bundled model (``mkdesc models`` lists
         them), a model file, or ``FILE:SET:METHOD``. None: ``default`` for 64-px patches, its

@@ -45,6 +45,11 @@ def bundled_models() -> list[str]:
     return list(_bundled_names())
 
 
+def bundled_file(name: str) -> Path:
+    """The file of a model that comes with the package."""
+    return Path(str(files("mkdesc.models") / f"{name}{_SUFFIX}"))
+
+
 @cache
 def _bundled_names() -> tuple[str, ...]:
     names = (item.name for item in files("mkdesc.models").iterdir())

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mkdesc.descriptor import MKD
-from mkdesc.models.files import bundled_models, load_model
+from mkdesc.models.files import bundled_file, bundled_models, load_model
+
+#: The model that describes photographs: the extended descriptor, learned from squares as large
+#: as those that :class:`mkdesc.Features` cuts, for patches of 24 px, which take less time
+#: (docs/opencv.md).
+DEFAULT_MODEL = "photo"
 
 
 class ModelChoice(NamedTuple):
@@ -39,16 +44,17 @@ def parse_model(text: str | os.PathLike[str]) -> ModelChoice:
 
 
 def model_file(text: str | os.PathLike[str] | None) -> Path | None:
-    """The file that a model is read from; None for a bundled one, and for None.
+    """The file that a model is read from; None for None.
 
-    >>> model_file("default") is None
-    True
+    >>> model_file("default").name
+    'default.safetensors'
     >>> model_file("mine.safetensors:liberty:lw").name
     'mine.safetensors'
     """
-    if text is None or (choice := parse_model(text)).model in bundled_models():
+    if text is None:
         return None
-    return Path(choice.model)
+    model = parse_model(text).model
+    return bundled_file(model) if model in bundled_models() else Path(model)
 
 
 def open_model(text: str | os.PathLike[str]) -> MKD:
@@ -60,3 +66,26 @@ def open_model(text: str | os.PathLike[str]) -> MKD:
     Head(power 0.75, l2, 238 -> 64, l2)
     """
     return load_model(*parse_model(text))
+
+
+def model_ratio(model: str | os.PathLike[str] | MKD) -> float:
+    """The ratio of Lowe's test that a model's card says; ValueError if it says none.
+
+    Parameters
+    ----------
+    model
+        What :func:`open_model` takes, or a descriptor.
+
+    Examples
+    --------
+    >>> 0.8 < model_ratio("photo") < 1
+    True
+    """
+    ratio = model.ratio if isinstance(model, MKD) else open_model(model).ratio
+    if ratio is None:
+        name = "this descriptor" if isinstance(model, MKD) else os.fspath(model)
+        raise ValueError(
+            f"ratio: {name} has none of its own; give a number, or find one with "
+            "`mkdesc learn ratio`"
+        )
+    return float(ratio)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.retrieval.agreement import Agreement
     from mkdesc.retrieval.groups import find_groups
     from mkdesc.retrieval.index import Found, Index
@@ -33,14 +33,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "agreement": "Agreement",
-            "groups": "find_groups",
-            "index": "Found Index",
-            "pairs": "all_pairs read_pairs sequential_pairs write_pairs",
-            "similar": "similar_pairs",
-            "updating": "Updated build_index",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -17,7 +17,7 @@ RATIO, THRESHOLD = 0.95, 4.0
 
 
 class Agreement(NamedTuple):
-    """Matched places of two images that agree on one geometry.
+    """Matched positions of two images that agree on one geometry.
 
     Attributes
     ----------

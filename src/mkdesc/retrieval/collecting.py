@@ -19,13 +19,13 @@ from mkdesc.retrieval.signature import make_signature
 
 #: Images that words are learned from, at most.
 LEARN = 2000
-#: Keypoints of an image that count.
+#: Keypoints of an image that signatures are made of.
 STRONGEST = 1000
 #: Images of a piece of work.
 TOGETHER = 8
 
 
-def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.float32]:
+def learn_from(folder: Path, names: Sequence[str]) -> NDArray[np.float32]:
     """Visual words (K, D) of a collection.
 
     Parameters
@@ -34,11 +34,9 @@ def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.
         What :func:`mkdesc.features.extract_features` wrote.
     names
         Of the images in it.
-    seed
-        The same seed gives the same words.
     """
     words = words_for(len(names))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     chosen = sorted(rng.permutation(len(names))[:LEARN].tolist())
     each = max(64, -(-SAMPLES * words // len(chosen)))
     samples = []
@@ -48,7 +46,7 @@ def learn_from(folder: Path, names: Sequence[str], seed: int = 0) -> NDArray[np.
     together = np.concatenate(samples)
     if not len(together):
         raise ValueError(f"{folder}: no keypoints in any of {len(names)} images")
-    return learn_words(together, words, seed)
+    return learn_words(together, words)
 
 
 def signatures_of(

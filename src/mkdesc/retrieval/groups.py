@@ -16,7 +16,7 @@ LEAST = 30
 
 
 def find_groups(
-    index: Index, k: int | None = None, progress: Progress | None = None
+    index: Index, k: int | None = None, progress: Progress = no_progress
 ) -> list[list[str]]:
     """Names of photographs of the same scene, the largest group first.
 
@@ -42,7 +42,7 @@ def find_groups(
 
 
 def verified_pairs(
-    index: Index, k: int | None = None, progress: Progress | None = None, least: int = 1
+    index: Index, k: int | None = None, progress: Progress = no_progress, least: int = 1
 ) -> list[NamePair]:
     """Pairs of images that look alike and are believed to show the same.
 
@@ -53,8 +53,7 @@ def verified_pairs(
     least
         Matches that must agree.
     """
-    tell = progress or no_progress
-    pairs = similar_pairs(index.signatures, k, tell)
+    pairs = similar_pairs(index.signatures, k, progress)
 
     def matches(pair: NamePair) -> int:
         one, other = (index.features(name) for name in pair)
@@ -65,5 +64,5 @@ def verified_pairs(
         for done, count in enumerate(in_order(matches, pairs), 1):
             if count >= least:
                 agreeing.append(pairs[done - 1])
-            tell("matching", done, len(pairs))
+            progress("matching", done, len(pairs))
     return agreeing

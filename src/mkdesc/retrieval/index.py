@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer
+from mkdesc._support.targets import is_same
+from mkdesc._support.threads import one_thread_each
+from mkdesc._support.work import in_order
+from mkdesc._support.workfolder import same_input
 from mkdesc.features.features import Features
 from mkdesc.features.folder import ImageFeatures, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
+from mkdesc.retrieval.collecting import STRONGEST
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
 from mkdesc.retrieval.signature import make_signature
 
@@ -44,6 +51,10 @@ class Found(NamedTuple):
     def inliers(self) -> int:
         """How many matches agree on one geometry."""
         return 0 if self.agreement is None else len(self.agreement.here)
+
+    def __repr__(self) -> str:
+        agree = "" if self.agreement is None else f", {self.inliers:,} matches agree"
+        return f"<Found: {self.name}, similarity {self.similarity:.3f}{agree}>"
 
 
 class Index:
@@ -77,7 +88,10 @@ class Index:
     >>> build_index(folder, folder / "index").added
     ['a.png', 'b.png', 'c.png']
     >>> index = Index(folder / "index")
-    >>> [found.name for found in index.find(folder / "b.png", k=1)]
+    >>> len(index), list(index)
+    (3, ['a.png', 'b.png', 'c.png'])
+    >>> view = cv2.imread(str(folder / "b.png"))[10:, 5:]
+    >>> [found.name for found in index.find(view, k=1)]
     ['b.png']
     """
 
@@ -101,6 +115,12 @@ class Index:
     def __len__(self) -> int:
         return len(self.signatures)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Index: {len(self):,} photographs, {self.path}>"
+
     def features(self, name: str) -> ImageFeatures:
         """Keypoints and descriptors of an image of the index."""
         return load_features(self.path / FEATURES, name)
@@ -113,6 +133,43 @@ class Index:
             if file.is_file() and (folder_or_file.is_dir() or file.name == name):
                 return file
         raise FileNotFoundError(f"{name}: not in {', '.join(map(str, folders))} any more")
+
+    def files(self, folder: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+        """The files of all images that are still there; ``folder`` as for :meth:`image_path`."""
+        for name in self.names:
+            with suppress(FileNotFoundError):
+                yield self.image_path(name, folder)
+
+    def changed(
+        self,
+        names: Iterable[str] | None = None,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> list[str]:
+        """Images whose files are gone, or have another content than when they were indexed.
+
+        Parameters
+        ----------
+        names
+            The images in question; None: all.
+        folder
+            As for :meth:`image_path`.
+        """
+        known = {
+            name: source
+            for segment in self.signatures.segments
+            for name, source in segment.sources.items()
+        }
+        return [
+            name
+            for name in (self.names if names is None else names)
+            if not self._is_as_it_was(name, known[name], folder)
+        ]
+
+    def _is_as_it_was(self, name: str, source: str, folder: str | os.PathLike[str] | None) -> bool:
+        try:
+            return same_input(source, self.image_path(name, folder)) is not None
+        except FileNotFoundError:
+            return False
 
     def find(
         self,
@@ -127,7 +184,8 @@ class Index:
         Parameters
         ----------
         query
-            An image file, or an image (H, W) or (H, W, 3).
+            An image file, or an image (H, W) or (H, W, 3). A file that is in the index itself is
+            not among what is found.
         k
             How many at most.
         verify
@@ -139,8 +197,9 @@ class Index:
             Larger files are refused.
         """
         check_integer("k", k)
-        if isinstance(query, (str, os.PathLike)):
-            image: Any = read_gray(Path(query), max_pixels, as_stored=self.settings.as_stored)
+        file = Path(query) if isinstance(query, (str, os.PathLike)) else None
+        if file is not None:
+            image: Any = read_gray(file, max_pixels, as_stored=self.settings.as_stored)
         else:
             image = np.asarray(query)
         mask = None if box is None else _mask(image.shape, box)
@@ -148,18 +207,46 @@ class Index:
         if not len(own.keypoints):
             part = "" if box is None else " in this part"
             raise ValueError(f"query: expected an image with keypoints, got none{part}")
-        return self.find_features(own, k, verify)
+        return self.find_features(own, k, verify, file)
 
-    def find_features(self, query: ImageFeatures, k: int = 10, verify: int = 0) -> list[Found]:
-        """The same for features made with the settings of the index."""
+    def find_features(
+        self,
+        query: ImageFeatures,
+        k: int = 10,
+        verify: int = 0,
+        without: Path | None = None,
+    ) -> list[Found]:
+        """The same for features made with the settings of the index.
+
+        Parameters
+        ----------
+        query
+            Features of an image.
+        k, verify
+            As for :meth:`find`.
+        without
+            File of an image of the index that is left out.
+        """
         check_integer("k", k)
-        signature = make_signature(query.descriptors, self.signatures.words)
-        found = [Found(*one) for one in self.signatures.nearest(signature, max(k, verify))]
-        checked = [
-            one._replace(agreement=agree(query, self.features(one.name))) for one in found[:verify]
-        ]
-        checked.sort(key=lambda one: -one.inliers)  # stable: the rest stay by similarity
-        return [*checked, *found[verify:]][:k]
+        signature = make_signature(query.descriptors[:STRONGEST], self.signatures.words)
+        most = max(k, verify)
+        nearest = self.signatures.nearest(signature, most + (without is not None))
+        found = [Found(*one) for one in nearest if not self._is_file(one.name, without)][:most]
+
+        def checked(one: Found) -> Found:
+            return one._replace(agreement=agree(query, self.features(one.name)))
+
+        with one_thread_each():
+            verified = list(in_order(checked, found[:verify]))
+        verified.sort(key=lambda one: -one.inliers)  # stable: the rest stay by similarity
+        return [*verified, *found[verify:]][:k]
+
+    def _is_file(self, name: str, file: Path | None) -> bool:
+        """Whether an image of the index is a file."""
+        try:
+            return file is not None and is_same(self.image_path(name), file)
+        except FileNotFoundError:
+            return False
 
 
 def _mask(shape: tuple[int, ...], box: Box) -> NDArray[np.uint8]:
@@ -168,7 +255,7 @@ def _mask(shape: tuple[int, ...], box: Box) -> NDArray[np.uint8]:
     if not (0 <= left < right <= shape[1] and 0 <= top < bottom <= shape[0]):
         raise ValueError(
             f"box: expected left < right <= {shape[1]} and top < bottom <= {shape[0]}, all >= 0, "
-            f"got {', '.join(format(side, 'g') for side in box)}"
+            f"got {', '.join(format(edge, 'g') for edge in box)}"
         )
     mask = np.zeros(shape[:2], np.uint8)
     mask[round(top) : round(bottom), round(left) : round(right)] = 255

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mkdesc._support.bits_numba import count_ones
+
 
 def add_scores(words, codes, starts, images, stored, worth, scores):
     """Add what the words of a query are worth to the scores of the images that have them.
@@ -23,12 +25,5 @@ def add_scores(words, codes, starts, images, stored, worth, scores):
         for row in range(starts[words[m]], starts[words[m] + 1]):
             bits = np.uint64(0)
             for block in range(blocks):
-                x = codes[m, block] ^ stored[row, block]
-                # Ones are counted by twos, fours and eights; compilers know this as one step.
-                x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-                x = (x & np.uint64(0x3333333333333333)) + (
-                    (x >> np.uint64(2)) & np.uint64(0x3333333333333333)
-                )
-                x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-                bits += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+                bits += count_ones(codes[m, block] ^ stored[row, block])
             scores[images[row]] += worth[bits]

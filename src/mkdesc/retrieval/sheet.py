@@ -79,7 +79,7 @@ def _small(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _framed(tile: NDArray[np.uint8], box: Box | None, scale: float) -> NDArray[np.uint8]:
     if box is not None:
-        left, top, right, bottom = (round(side * scale) for side in box)
+        left, top, right, bottom = (round(edge * scale) for edge in box)
         opencv().rectangle(tile, (left, top), (right, bottom), _FRAME, 2)
     return tile
 
@@ -106,7 +106,7 @@ def _joined(
     own: tuple[int, ...],
     other: tuple[int, ...],
 ) -> NDArray[np.uint8]:
-    """The query and what was found side by side, with lines between matched places."""
+    """The query and what was found side by side, with lines between matched positions."""
     cv2 = opencv()
     gap = np.full((HEIGHT, GAP // 2, 3), 255, np.uint8)
     both = np.concatenate([query, gap, tile], axis=1)
@@ -115,12 +115,12 @@ def _joined(
     chosen = spread_out(here, LINES)
     lines = both.copy()
     for number, start, end in zip(chosen, here[chosen], there[chosen], strict=True):
-        points = [np.rint(place).astype(int).tolist() for place in (start, end)]
+        points = [np.rint(position).astype(int).tolist() for position in (start, end)]
         hue = np.array([[[180 * number // len(here), 220, 235]]], np.uint8)
         colour = cv2.cvtColor(hue, cv2.COLOR_HSV2BGR)[0, 0].tolist()
         cv2.line(lines, points[0], points[1], colour, 1, cv2.LINE_AA)
-        for place in points:
-            cv2.circle(both, place, 2, colour, -1, cv2.LINE_AA)
+        for position in points:
+            cv2.circle(both, position, 2, colour, -1, cv2.LINE_AA)
     mixed: NDArray[np.uint8] = cv2.addWeighted(lines, 0.6, both, 0.4, 0)
     return mixed
 

@@ -30,7 +30,7 @@ def neighbours_for(images: int) -> int:
 
 
 def similar_pairs(
-    signatures: Signatures, k: int | None = None, progress: Progress | None = None
+    signatures: Signatures, k: int | None = None, progress: Progress = no_progress
 ) -> list[NamePair]:
     """Images that look alike, and all of them connected.
 
@@ -49,7 +49,6 @@ def similar_pairs(
     progress
         Told of every image.
     """
-    tell = progress or no_progress
     names = signatures.names
     wanted = neighbours_for(len(names)) if k is None else k
     check_integer("k", wanted)
@@ -60,7 +59,7 @@ def similar_pairs(
         found[number] = -1  # an image is not its own neighbour
         others[number] = best_of(found, most)
         scores[number] = found[others[number]]
-        tell("looking for pairs", number + 1, len(names))
+        progress("looking for pairs", number + 1, len(names))
     each = -(-wanted // 2)
     rows = np.arange(len(names))
     chosen = {ordered(names[i], names[j]) for i in rows for j in others[i, :each]}
@@ -128,7 +127,7 @@ def retrieved_pairs(
     features: Path,
     names: Sequence[str],
     k: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> list[NamePair]:
     """The same for a folder of features, without an index.

@@ -23,9 +23,10 @@ from mkdesc.features.folder import (
     features_path,
     remove_features,
 )
+from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
-from mkdesc.retrieval.collecting import STRONGEST, learn_from, signatures_of
+from mkdesc.retrieval.collecting import learn_from, signatures_of
 from mkdesc.retrieval.manifest import (
     FEATURES,
     INDEX,
@@ -40,7 +41,7 @@ from mkdesc.retrieval.segments import SEGMENT, Entry, Segment, write_segments
 #: Words are learned again when there are so many times as many images.
 GROWTH = 4
 #: What an index describes images by, if nothing else is said.
-DEFAULT = Settings(max_keypoints=STRONGEST, output="uint8")
+DEFAULT = Settings(max_keypoints=KEYPOINTS, output="uint8")
 
 
 class Updated(NamedTuple):
@@ -65,7 +66,7 @@ def build_index(
     images: str | Path | Sequence[str | Path],
     path: str | os.PathLike[str],
     settings: Settings | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> Updated:
@@ -79,7 +80,7 @@ def build_index(
     path
         Folder of the index. Interrupted, the same call goes on.
     settings
-        How to detect and describe; None: as the index has it, or 1,000 keypoints.
+        How to detect and describe; None: as the index has it, or 2,000 keypoints.
     progress
         Told of every image.
     max_pixels
@@ -87,6 +88,8 @@ def build_index(
     workers
         Images at a time (None: one per core), an executor or a Dask client.
     """
+    if settings is not None:
+        settings.check_numbers("an index")
     sources = [images] if isinstance(images, (str, Path)) else images
     path = Path(path)
     found = find_images(sources)
@@ -96,9 +99,7 @@ def build_index(
             raise ValueError(f"{file}: lies in the index {path}; choose another output")
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
-        return _updated(
-            found, sources, path, settings, progress or no_progress, max_pixels, workers
-        )
+        return _updated(found, sources, path, settings, progress, max_pixels, workers)
 
 
 def _updated(
@@ -106,7 +107,7 @@ def _updated(
     sources: Sequence[str | Path],
     path: Path,
     settings: Settings | None,
-    tell: Progress,
+    progress: Progress,
     max_pixels: int,
     workers: Workers,
 ) -> Updated:
@@ -130,7 +131,7 @@ def _updated(
     if features.is_dir():
         remove_features(features, gone)
     extracted = extract_features(
-        new, features, settings=how, progress=tell, max_pixels=max_pixels, workers=workers
+        new, features, settings=how, progress=progress, max_pixels=max_pixels, workers=workers
     )
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])
@@ -152,8 +153,9 @@ def _updated(
         pool = chain(_of_segments(rest, kept), new_ones)
         total = len(again) + sum(len(kept.intersection(segment.names)) for segment in rest)
         state = replace(state, segments=untouched, sources=folders)
-        told = _told(pool, tell, total)
-        for segment in write_segments(path, state.next, told, len(words)):
+        for segment in write_segments(
+            path, state.next, _counted(pool, progress, total), len(words)
+        ):
             listed = [*state.segments, segment.folder.name]
             state = replace(state, segments=listed, next=state.next + 1)
             write_manifest(path, state)
@@ -226,7 +228,7 @@ def _of_segments(segments: Iterable[Segment], kept: set[str]) -> Iterator[Entry]
         yield from (entry for entry in segment.entries() if entry[0] in kept)
 
 
-def _told(pool: Iterable[Entry], tell: Progress, total: int) -> Iterator[Entry]:
+def _counted(pool: Iterable[Entry], progress: Progress, total: int) -> Iterator[Entry]:
     for done, one in enumerate(pool, 1):
         yield one
-        tell("indexing", done, total)
+        progress("indexing", done, total)

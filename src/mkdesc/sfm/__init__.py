@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.sfm.pipeline import Matched, SfmOptions, map_database, match_images, reconstruct
     from mkdesc.sfm.report import SfmReport, read_report
 
@@ -24,10 +24,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "pipeline": "SfmOptions Matched map_database match_images reconstruct",
-            "report": "SfmReport read_report",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -37,7 +37,7 @@ class _VerifiedPair(NamedTuple):
     sizes: tuple[Size, Size]
 
 
-def drop_doubtful_pairs(base: Path, tell: Progress) -> None:
+def drop_doubtful_pairs(base: Path, progress: Progress) -> None:
     """Take geometries that are not believed out of a database; their matches stay.
 
     The check is that of two photographs (:func:`mkdesc.matching.two_views.judge`), less its
@@ -48,7 +48,7 @@ def drop_doubtful_pairs(base: Path, tell: Progress) -> None:
     ----------
     base
         COLMAP's database, with verified pairs.
-    tell
+    progress
         Told of every pair.
     """
     pycolmap = pycolmap_module()
@@ -62,7 +62,7 @@ def drop_doubtful_pairs(base: Path, tell: Progress) -> None:
         for done, (key, verdict) in enumerate(verdicts, 1):
             if verdict.name != VERIFIED:
                 file.update_two_view_geometry(*key, nothing)
-            tell("checking", done, len(pairs))
+            progress("checking", done, len(pairs))
 
 
 def _read(file: Any, pairs: list[tuple[int, int]]) -> Iterator[_VerifiedPair]:

@@ -23,7 +23,7 @@ def guide_pairs(
     pairs: Sequence[tuple[str, str]],
     features: Callable[[str], ImageFeatures],
     ratio: float | None,
-    tell: Progress,
+    progress: Progress,
 ) -> None:
     """Add what the verified geometry of pairs finds to their matches; to be verified again.
 
@@ -37,7 +37,7 @@ def guide_pairs(
         Gives those of an image.
     ratio
         As for :func:`mkdesc.matching.guided.rematch`.
-    tell
+    progress
         Told of every pair.
     """
     pycolmap = pycolmap_module()
@@ -52,7 +52,7 @@ def guide_pairs(
                     file.delete_two_view_geometry(*key)
                     file.delete_matches(*key)
                     file.write_matches(*key, found)
-            tell("guiding", done, len(pairs))
+            progress("guiding", done, len(pairs))
 
 
 def _guided(

@@ -22,21 +22,24 @@ if TYPE_CHECKING:
 
 #: Where models are, in the folder of a reconstruction.
 SPARSE = "sparse"
+#: Files of a model: COLMAP's, and the points alone.
+OWN = {f"{name}.bin" for name in ("cameras", "frames", "images", "points3D", "rigs")}
+OWN |= {"points.ply"}
 #: Matches of two images that must agree, for COLMAP to connect them.
 LEAST = 15
 #: How often to try scenes of how many images, where some are left over.
 TRIES, SMALL = 4, 30
 
 
-def verify_pairs(base: Path, seed: int | None, tell: Progress) -> None:
+def verify_pairs(base: Path, seed: int | None, progress: Progress) -> None:
     """Let COLMAP find which matches of a database agree on one geometry.
 
     Where its threads find no room on the disk it ends the process, so it has one of its own; a
     RuntimeError says how that ended. What it says is added to ``colmap.log`` beside the database.
     """
-    tell("verifying", 0, 0)
+    progress("verifying", 0, 0)
     run_isolated(_verify, str(base), seed or 0)
-    tell("verifying", 1, 1)
+    progress("verifying", 1, 1)
 
 
 def _verify(base: str, seed: int) -> None:
@@ -54,7 +57,7 @@ def map_images(
     target: Path,
     seed: int | None,
     centres: bool,
-    tell: Progress,
+    progress: Progress,
 ) -> dict[int, pycolmap.Reconstruction]:
     """COLMAP's incremental mapping of each scene; replaces earlier models as a whole.
 
@@ -70,7 +73,7 @@ def map_images(
         The same seed gives the same models, by one thread; None: by all, and they may differ.
     centres
         Whether to move principal points.
-    tell
+    progress
         Told of every scene, in images.
 
     Returns
@@ -79,16 +82,26 @@ def map_images(
         Empty if there is none; the largest is 0.
     """
     models = []
-    for model in _all_models(base, images, seed, tell):
+    for model in _all_models(base, images, seed, progress):
         if centres:
             refine_centres(model, seed)
         models.append(model)
     models.sort(key=lambda model: -model.num_reg_images())
     if models:
+        check_models(target)
         with atomic_folder(target / SPARSE) as partial:
             for number, model in enumerate(models):
                 _write_model(model, partial / str(number))
     return dict(enumerate(models))
+
+
+def check_models(target: Path) -> None:
+    """Refuse to replace a folder of models in which others have put anything."""
+    for file in sorted((target / SPARSE).rglob("*")):
+        number, *names = file.relative_to(target / SPARSE).parts
+        is_model = number.isdecimal() and not names and file.is_dir()
+        if not is_model and not (len(names) == 1 and names[0] in OWN and file.is_file()):
+            raise ValueError(f"{file}: not made by mkdesc; move it away or choose another output")
 
 
 def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
@@ -98,7 +111,7 @@ def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:
 
 
 def _all_models(
-    base: Path, images: Path, seed: int | None, tell: Progress
+    base: Path, images: Path, seed: int | None, progress: Progress
 ) -> Iterator[pycolmap.Reconstruction]:
     """The models of each scene by itself, then those of what they leave over of it.
 
@@ -115,7 +128,7 @@ def _all_models(
     def more(count: int) -> None:
         nonlocal seen
         seen = min(seen + count, len(scene))
-        tell("mapping", done + seen, total)
+        progress("mapping", done + seen, total)
 
     while waiting:
         scene = waiting.pop(0)
@@ -127,7 +140,7 @@ def _all_models(
         rest = scenes_among(left, certain) if len(left) < len(scene) else []
         waiting += rest
         done += len(scene) - sum(map(len, rest))
-        tell("mapping", done, total)
+        progress("mapping", done, total)
 
 
 def _best_models(

@@ -23,7 +23,7 @@ def match_pairs(
     pairs: Sequence[NamePair],
     ratio: float | None,
     max_distance: float | None,
-    tell: Progress,
+    progress: Progress,
     workers: Workers = None,
 ) -> None:
     """Write the matches of pairs to a database; those that are there are kept.
@@ -41,7 +41,7 @@ def match_pairs(
         (:func:`mkdesc.retrieval.pairs.near_pairs`).
     ratio, max_distance
         As for :func:`mkdesc.match_descriptors`.
-    tell
+    progress
         Told of every pair.
     workers
         Who matches: so many threads, an executor, or a Dask client; the database is written here.
@@ -51,11 +51,11 @@ def match_pairs(
         missing = [(a, b) for a, b in pairs if not file.exists_matches(ids[a], ids[b])]
 
         match = partial(_match, features.absolute(), ratio, max_distance)
-        tell("matching", len(pairs) - len(missing), len(pairs))
+        progress("matching", len(pairs) - len(missing), len(pairs))
         found = in_order(match, missing, workers)
         for done, ((a, b), matches) in enumerate(zip(missing, found, strict=True), 1):
             file.write_matches(ids[a], ids[b], matches.pairs.astype("uint32"))
-            tell("matching", len(pairs) - len(missing) + done, len(pairs))
+            progress("matching", len(pairs) - len(missing) + done, len(pairs))
 
 
 def _match(

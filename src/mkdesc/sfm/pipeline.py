@@ -29,7 +29,14 @@ from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
-from mkdesc.sfm.mapping import SPARSE, TRIES, map_images, verify_pairs, why_no_model
+from mkdesc.sfm.mapping import (
+    SPARSE,
+    TRIES,
+    check_models,
+    map_images,
+    verify_pairs,
+    why_no_model,
+)
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.report import SfmReport, make_report, read_report
@@ -114,7 +121,7 @@ def reconstruct(
     *,
     options: SfmOptions | None = None,
     pairs: str | Path = "auto",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> SfmReport:
@@ -149,17 +156,17 @@ def reconstruct(
         ValueError, which says why, if no model came out.
     """
     options = options or SfmOptions()
-    tell = progress or no_progress
     target = Path(output)
     with only_here(target):
         before = read_report(target / REPORT)
-        matched, wanted = _prepared(images, target, options, pairs, tell, max_pixels, workers)
+        matched, wanted = _prepared(images, target, options, pairs, progress, max_pixels, workers)
         if before is not None and (target / SPARSE).is_dir():
             earlier = SfmReport.from_dict(before, matched.made_of)
             if earlier is not None:
                 return earlier
-        _match(target, wanted, options, tell, workers)
-        return _mapped(matched, Path(images), target, options, tell)
+        check_models(target)
+        _match(target, wanted, options, progress, workers)
+        return _mapped(matched, Path(images), target, options, progress)
 
 
 def match_images(
@@ -167,17 +174,16 @@ def match_images(
     output: str | Path,
     options: SfmOptions | None = None,
     pairs: str | Path = "auto",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
 ) -> Matched:
     """The first half of :func:`reconstruct`: ``features/`` and ``database.db``."""
     options = options or SfmOptions()
-    tell = progress or no_progress
     target = Path(output)
     with only_here(target):
-        matched, wanted = _prepared(images, target, options, pairs, tell, max_pixels, workers)
-        _match(target, wanted, options, tell, workers)
+        matched, wanted = _prepared(images, target, options, pairs, progress, max_pixels, workers)
+        _match(target, wanted, options, progress, workers)
     return matched
 
 
@@ -186,7 +192,7 @@ def _prepared(
     target: Path,
     options: SfmOptions,
     pairs: str | Path,
-    tell: Progress,
+    progress: Progress,
     max_pixels: int,
     workers: Workers,
 ) -> tuple[Matched, list[NamePair]]:
@@ -196,6 +202,7 @@ def _prepared(
         options, settings=replace(options.settings, as_stored=True)
     )  # as COLMAP reads them
     check_limits(options.ratio, options.max_distance)
+    options.settings.check_numbers("COLMAP")
     database.check_cameras(options.cameras, options.camera_model)
     _check_seed(options.seed)
     found = find_images([images])
@@ -215,7 +222,7 @@ def _prepared(
         found,
         target / FEATURES,
         settings=options.settings,
-        progress=tell,
+        progress=progress,
         max_pixels=max_pixels,
         workers=workers,
     )
@@ -224,7 +231,7 @@ def _prepared(
         reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
         raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
     if listed is None:
-        wanted = _chosen(str(pairs), usable, target / FEATURES, tell, workers)
+        wanted = _chosen(str(pairs), usable, target / FEATURES, progress, workers)
     else:
         wanted = [pair for pair in listed if extracted.bad.keys().isdisjoint(pair)]
         if not wanted:
@@ -285,22 +292,28 @@ def _check_seed(seed: int | None) -> None:
 
 
 def _match(
-    target: Path, wanted: list[NamePair], options: SfmOptions, tell: Progress, workers: Workers
+    target: Path, wanted: list[NamePair], options: SfmOptions, progress: Progress, workers: Workers
 ) -> None:
     base = target / DATABASE
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
         with colmap_log(target):
             match_pairs(
-                base, target / FEATURES, wanted, options.ratio, options.max_distance, tell, workers
+                base,
+                target / FEATURES,
+                wanted,
+                options.ratio,
+                options.max_distance,
+                progress,
+                workers,
             )
-        verify_pairs(base, options.seed, tell)
-        drop_doubtful_pairs(base, tell)
+        verify_pairs(base, options.seed, progress)
+        drop_doubtful_pairs(base, progress)
         if options.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             with colmap_log(target):
-                guide_pairs(base, wanted, kept, options.ratio, tell)
-            verify_pairs(base, options.seed, tell)
-            drop_doubtful_pairs(base, tell)
+                guide_pairs(base, wanted, kept, options.ratio, progress)
+            verify_pairs(base, options.seed, progress)
+            drop_doubtful_pairs(base, progress)
         if options.cameras == "auto":
             share_cameras(base)
 
@@ -310,7 +323,7 @@ def map_database(
     images: str | Path,
     output: str | Path,
     options: SfmOptions | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> SfmReport:
     """The second half of :func:`reconstruct`, for a database of anybody's.
 
@@ -327,16 +340,16 @@ def map_database(
     progress
         Told of every step and how far it is.
     """
-    target = Path(output)
+    options, target = options or SfmOptions(), Path(output)
     with only_here(target):
-        return _map_database(
-            Path(existing), Path(images), target, options or SfmOptions(), progress or no_progress
-        )
+        matched = _copied(Path(existing), Path(images), target, options, progress)
+        return _mapped(matched, Path(images), target, options, progress)
 
 
-def _map_database(
-    existing: Path, images: Path, target: Path, options: SfmOptions, tell: Progress
-) -> SfmReport:
+def _copied(
+    existing: Path, images: Path, target: Path, options: SfmOptions, progress: Progress
+) -> Matched:
+    """A database of anybody's in the folder of a reconstruction, verified."""
     pycolmap = pycolmap_module()
     _check_seed(options.seed)
     read_report(target / REPORT)  # refuses what is not ours
@@ -351,6 +364,7 @@ def _map_database(
     if base.exists() and not any((target / name).exists() for name in (REPORT, LOG)):
         raise ValueError(f"{base}: not made by mkdesc; choose another output")
     _check_not_replaced(target, [existing, images])
+    check_models(target)
     _check_pages(target)
     with colmap_log(target), atomic_path(base) as partial:
         shutil.copyfile(existing, partial)
@@ -364,20 +378,19 @@ def _map_database(
             raise ValueError(f"{existing}: no matches in this database")
     with saying_what_failed(base, RuntimeError):
         if not verified:
-            verify_pairs(base, options.seed, tell)
-        drop_doubtful_pairs(base, tell)
+            verify_pairs(base, options.seed, progress)
+        drop_doubtful_pairs(base, progress)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
-    matched = Matched(base, count[0], {}, {"database": digest})
-    return _mapped(matched, images, target, options, tell)
+    return Matched(base, count[0], {}, {"database": digest})
 
 
 def _mapped(
-    matched: Matched, images: Path, target: Path, options: SfmOptions, tell: Progress
+    matched: Matched, images: Path, target: Path, options: SfmOptions, progress: Progress
 ) -> SfmReport:
     """Map what is matched, and write the reports."""
     with colmap_log(target):
         models = map_images(
-            matched.database, images, target, options.seed, options.refine_centres, tell
+            matched.database, images, target, options.seed, options.refine_centres, progress
         )
     if not models:
         bad = "".join(f"; left out: {reason}" for reason in matched.bad.values())
@@ -390,7 +403,7 @@ def _mapped(
 
 
 def _chosen(
-    way: str, names: Sequence[str], features: Path, tell: Progress, workers: Workers
+    way: str, names: Sequence[str], features: Path, progress: Progress, workers: Workers
 ) -> list[NamePair]:
     """The pairs to match."""
     if way == "auto":
@@ -399,7 +412,7 @@ def _chosen(
         return list(all_pairs(names))
     if way == "sequential":
         return sequential_pairs(names)
-    return retrieved_pairs(features, names, progress=tell, workers=workers)
+    return retrieved_pairs(features, names, progress=progress, workers=workers)
 
 
 def _digest(pairs: Collection[NamePair]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkdesc._support.lazy import lazy_names
 
-if TYPE_CHECKING:  # for type checkers and editors; __getattr__ imports when it is used
+if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.visual.figures import draw_figures
     from mkdesc.visual.inspection import Contributions, contributions
     from mkdesc.visual.inspection_figure import Inspection, inspect_pair
@@ -27,13 +27,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "figures": "draw_figures",
-            "inspection": "Contributions contributions",
-            "inspection_figure": "Inspection inspect_pair",
-            "patchmaps": "patch_map",
-            "typical": "typical_scores",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

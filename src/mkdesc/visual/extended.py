@@ -52,17 +52,17 @@ def surroundings(theta: float, intensity: float, shape: tuple[float, float, floa
     return picture
 
 
-def _part(index: int) -> Parametrization:
-    return Parametrization((EXTENDED.parts[index],), EXTENDED.preparation)
+def _product(index: int) -> Parametrization:
+    return Parametrization((EXTENDED.products[index],), EXTENDED.preparation)
 
 
-def _at_p(part: int, p: dict[str, Any], q: dict[str, Array]) -> Array:
+def _at_p(product: int, p: dict[str, Any], q: dict[str, Array]) -> Array:
     """The response of p to pixels at its own position whose looks are arrays (K,) or (K, 3)."""
     # The position plays no part here, so looks of q are looks of p, by symmetry.
-    places = np.tile(PIXEL, (len(next(iter(q.values()))), 1))
+    positions = np.tile(PIXEL, (len(next(iter(q.values()))), 1))
     looks = {f"p_{name}": value for name, value in (p | q).items()}
     looks |= {f"q_{name}": value for name, value in p.items()}
-    return patch_map(places, _part(part), **looks)[:, PIXEL[0], PIXEL[1]]
+    return patch_map(positions, _product(product), **looks)[:, PIXEL[0], PIXEL[1]]
 
 
 def _curves(panels: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc.descriptor import MKD
 from mkdesc.kernels.parametrization import CARTESIAN, POLAR, as_parametrization
 from mkdesc.kernels.vonmises import VonMises
@@ -202,7 +202,7 @@ def draw_figures(
     folder: str | os.PathLike[str],
     formats: Sequence[str] = ("png", "pdf"),
     whitenings: Iterable[str | os.PathLike[str]] = (),
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     *,
     overwrite: bool = False,
 ) -> list[Path]:
@@ -253,6 +253,5 @@ def draw_figures(
         for kind in formats:
             file = target / f"{name}.{kind}"
             written.append(write_figure(figure, file, few_colours=True, overwrite=overwrite))
-            if progress is not None:
-                progress(str(written[-1]), len(written), len(figures) * len(formats))
+            progress(str(written[-1]), len(written), len(figures) * len(formats))
     return written

@@ -18,7 +18,7 @@ from mkdesc.visual.whitenings import WhiteningLike, as_head
 Array = NDArray[np.float64]
 
 
-class _Part(NamedTuple):
+class _ProductSum(NamedTuple):
     """One product of kernels in a patch: its pixels' weights and features, and their sum."""
 
     weights: Array  # (S, S)
@@ -89,21 +89,21 @@ def contributions(
     head = None if whitening is None else as_head(whitening, whole)
     both = _both(p, q, whole)
     finals, pulls, scales = [], [], []
-    for parts in both:
-        scale = _scales(parts, whole.preparation.joint)
-        raw = scale * np.concatenate([part.sum for part in parts])
+    for products in both:
+        scale = _scales(products, whole.preparation.joint)
+        raw = scale * np.concatenate([product.sum for product in products])
         final, pull = _finish(raw, head)
         finals.append(final)
         pulls.append(pull)
         scales.append(scale)
     maps = [
-        _spread(parts, pull(other), scale)
-        for parts, pull, other, scale in zip(both, pulls, finals[::-1], scales, strict=True)
+        _spread(products, pull(other), scale)
+        for products, pull, other, scale in zip(both, pulls, finals[::-1], scales, strict=True)
     ]
     return Contributions(maps[0], maps[1], float(finals[0] @ finals[1]))
 
 
-def part_scores(
+def product_scores(
     p: ArrayLike, q: ArrayLike, parametrization: str | Parametrization
 ) -> dict[str, float]:
     """The cosines of two patches' raw descriptors, product by product.
@@ -111,18 +111,18 @@ def part_scores(
     Examples
     --------
     >>> p = np.random.default_rng(0).random((16, 16))
-    >>> {name: round(score, 6) for name, score in part_scores(p, p, "cartesian").items()}
+    >>> {name: round(score, 6) for name, score in product_scores(p, p, "cartesian").items()}
     {'x(1,1)*y(1,1)*theta(8,3)': 1.0}
     """
     whole = as_parametrization(parametrization)
     here, there = _both(p, q, whole)
     return {
-        str(part): float(unit(a.sum) @ unit(b.sum))
-        for part, a, b in zip(whole.parts, here, there, strict=True)
+        str(product): float(unit(a.sum) @ unit(b.sum))
+        for product, a, b in zip(whole.products, here, there, strict=True)
     }
 
 
-def _both(p: ArrayLike, q: ArrayLike, whole: Parametrization) -> list[list[_Part]]:
+def _both(p: ArrayLike, q: ArrayLike, whole: Parametrization) -> list[list[_ProductSum]]:
     """The products of both patches."""
     if np.shape(p)[-2:] != np.shape(q)[-2:]:
         raise ValueError(
@@ -132,25 +132,27 @@ def _both(p: ArrayLike, q: ArrayLike, whole: Parametrization) -> list[list[_Part
     for patch, name in ((p, "p"), (q, "q")):
         block, scale = one_patch(patch, name)
         values = pixel_values(block, whole.preparation, scale, whole.own)
-        parts = []
-        for part in whole.parts:
-            weights = pixel_weights(values, part, whole.preparation.window)
-            features = part.feature_map(values)
-            parts.append(_Part(weights, features, np.einsum("ij,ijd->d", weights, features)))
-        found.append(parts)
+        products = []
+        for product in whole.products:
+            weights = pixel_weights(values, product, whole.preparation.window)
+            features = product.feature_map(values)
+            products.append(
+                _ProductSum(weights, features, np.einsum("ij,ijd->d", weights, features))
+            )
+        found.append(products)
     return found
 
 
-def _scales(parts: list[_Part], joint: bool) -> Array:
+def _scales(products: list[_ProductSum], joint: bool) -> Array:
     """What every number of the sums (D,) is multiplied by to normalise them."""
-    norms = [1.0 if joint else float(np.linalg.norm(part.sum)) for part in parts]
+    norms = [1.0 if joint else float(np.linalg.norm(product.sum)) for product in products]
     scales = np.concatenate(
         [
-            np.full(len(part.sum), 1 / n if n > 0 else 0.0)
-            for part, n in zip(parts, norms, strict=True)
+            np.full(len(product.sum), 1 / n if n > 0 else 0.0)
+            for product, n in zip(products, norms, strict=True)
         ]
     )
-    whole = float(np.linalg.norm(scales * np.concatenate([part.sum for part in parts])))
+    whole = float(np.linalg.norm(scales * np.concatenate([product.sum for product in products])))
     return scales / whole if whole > 0 else scales
 
 
@@ -177,14 +179,14 @@ def _finish(raw: Array, head: Head | None) -> tuple[Array, Callable[[Array], _Pu
     return points[-1][0], pull
 
 
-def _spread(parts: list[_Part], pulled: _Pulled, scale: Array) -> Array:
+def _spread(products: list[_ProductSum], pulled: _Pulled, scale: Array) -> Array:
     """The contributions of all pixels of a patch, (S, S)."""
-    total = np.zeros(parts[0].weights.shape)
+    total = np.zeros(products[0].weights.shape)
     first = 0
-    for part in parts:
-        numbers = slice(first, first + len(part.sum))
-        each = part.features @ (scale * pulled.forward)[numbers]
-        share = pulled.constant[numbers].sum() / part.weights.sum()
-        total += part.weights * (each + share)
+    for product in products:
+        numbers = slice(first, first + len(product.sum))
+        each = product.features @ (scale * pulled.forward)[numbers]
+        share = pulled.constant[numbers].sum() / product.weights.sum()
+        total += product.weights * (each + share)
         first = numbers.stop
     return total

@@ -15,7 +15,7 @@ from mkdesc.kernels.patches import SMALLEST, one_patch, resize_patches
 from mkdesc.kernels.pixelvalues import pixel_values
 from mkdesc.kernels.preparation import Preparation
 from mkdesc.visual.colours import DIVERGING, colour_map
-from mkdesc.visual.inspection import contributions, part_scores
+from mkdesc.visual.inspection import contributions, product_scores
 from mkdesc.visual.plotting import add_scale, draw_image, new_figure
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Inspection(NamedTuple):
         (2, S, S): what each pixel adds to the score.
     score
         The cosine of the descriptors.
-    parts
+    products
         The cosines of the raw descriptors, product by product.
     preparation
         How the patches are prepared.
@@ -48,7 +48,7 @@ class Inspection(NamedTuple):
     patches: tuple[NDArray[Any], NDArray[Any]]
     maps: Array
     score: float
-    parts: dict[str, float]
+    products: dict[str, float]
     preparation: Preparation
 
 
@@ -83,7 +83,7 @@ def inspect_pair(p: ArrayLike, q: ArrayLike, mkd: MKD) -> Inspection:
     map_p, map_q, score = contributions(p, q, whole, mkd.effective_head())
     patches = one_patch(p, "p")[0], one_patch(q, "q")[0]
     maps = np.stack([map_p, map_q])
-    return Inspection(patches, maps, score, part_scores(p, q, whole), whole.preparation)
+    return Inspection(patches, maps, score, product_scores(p, q, whole), whole.preparation)
 
 
 def _gradient_picture(patch: NDArray[Any], preparation: Preparation) -> Array:

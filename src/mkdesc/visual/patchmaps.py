@@ -99,20 +99,20 @@ def patch_map(
     whole = as_parametrization(parametrization)
     if whole.own:
         raise ValueError(
-            f"parametrization: features of one's own ({whole.own[0].name!r}) have no patch maps"
+            f"parametrization: your own features ({whole.own[0].name!r}) have no patch maps"
         )
     check_integer("patch_size", patch_size, SMALLEST, _LARGEST_MAP)
     size = int(patch_size)
-    places = _numbers("pixel", pixel)
-    single = places.ndim == 1
-    places = np.atleast_2d(places)
-    if places.ndim != 2 or places.shape[1] != 2:
+    positions = _numbers("pixel", pixel)
+    single = positions.ndim == 1
+    positions = np.atleast_2d(positions)
+    if positions.ndim != 2 or positions.shape[1] != 2:
         raise ValueError(f"pixel: expected (row, column) or (N, 2), got {np.shape(pixel)}")
-    outside = (places < 0) | (places > size - 1)
+    outside = (positions < 0) | (positions > size - 1)
     if outside.any():
-        wrong = tuple(places[outside.any(axis=1)][0].tolist())
+        wrong = tuple(positions[outside.any(axis=1)][0].tolist())
         raise ValueError(f"pixel: expected from 0 to {size - 1}, within the patch, got {wrong}")
-    y, x = (2 * places.T - (size - 1)) / (size - 1)
+    y, x = (2 * positions.T - (size - 1)) / (size - 1)
     p = _values("p", PatchGrid.at(x, y), p_theta, p_intensity, p_shape)
     q = _values(
         "q",
@@ -130,11 +130,11 @@ def patch_map(
     if exact:
         if whitening is not None:
             raise ValueError("whitening: exact kernels have no feature maps to project")
-        scaled = list(zip(whole.parts, part_scales(whole, exact=True), strict=True))
-        maps = [sum(s * part.responses(p, block) for part, s in scaled) for block in blocks]
+        scaled = list(zip(whole.products, product_scales(whole, exact=True), strict=True))
+        maps = [sum(s * product.responses(p, block) for product, s in scaled) for block in blocks]
     else:
         maps = _projected(whole, p, blocks, whitening)
-    out = np.concatenate(maps, axis=1).reshape(len(places), size, size)
+    out = np.concatenate(maps, axis=1).reshape(len(positions), size, size)
     return out[0] if single else out
 
 
@@ -177,24 +177,24 @@ def _values(
     }
 
 
-def part_scales(parametrization: Parametrization, exact: bool = False) -> list[float]:
+def product_scales(parametrization: Parametrization, exact: bool = False) -> list[float]:
     """What the response of each product is multiplied by when they are added up.
 
-    >>> part_scales(as_parametrization("polar"))
+    >>> product_scales(as_parametrization("polar"))
     [1.0]
-    >>> part_scales(as_parametrization("polar+cartesian"), exact=True)
+    >>> product_scales(as_parametrization("polar+cartesian"), exact=True)
     [0.5, 0.5]
     """
-    count = len(parametrization.parts)
+    count = len(parametrization.products)
     if count == 1 or parametrization.preparation.joint:
         return [1.0] * count
-    return [1 / count / (1.0 if exact else _self(part)) for part in parametrization.parts]
+    return [1 / count / (1.0 if exact else _self(product)) for product in parametrization.products]
 
 
-def _self(part: Product) -> float:
+def _self(product: Product) -> float:
     """The truncated response of a pixel to itself; the same for all pixels."""
     return math.prod(
-        float(k.approximate(0)) for _, k in part.kernels if isinstance(k, AngleKernel)
+        float(k.approximate(0)) for _, k in product.kernels if isinstance(k, AngleKernel)
     )
 
 
@@ -205,11 +205,13 @@ def _projected(
     whitening: WhiteningLike | None,
 ) -> list[Array]:
     """Dot products of feature maps, projected if so, of N pixels and of blocks of others."""
-    scales = np.sqrt(part_scales(whole))
+    scales = np.sqrt(product_scales(whole))
 
     def features(values: Values) -> Array:
-        parts = zip(whole.parts, scales, strict=True)
-        return np.concatenate([s * part.feature_map(values) for part, s in parts], axis=-1)
+        products = zip(whole.products, scales, strict=True)
+        return np.concatenate(
+            [s * product.feature_map(values) for product, s in products], axis=-1
+        )
 
     if whitening is None:
         here = features(p)

@@ -72,11 +72,11 @@ def draw_map(
     return bands
 
 
-def add_scale(figure: Any, drawn: Any, axes: Any, ticks: int = 6, **more: Any) -> Any:
+def add_scale(figure: Any, drawn: Any, axes: Any, **more: Any) -> Any:
     """A colour bar beside axes, with a few round ticks; zero is marked where signs change."""
     from matplotlib.ticker import MaxNLocator
 
-    bar = figure.colorbar(drawn, ax=axes, ticks=MaxNLocator(ticks, steps=[1, 2, 5, 10]), **more)
+    bar = figure.colorbar(drawn, ax=axes, ticks=MaxNLocator(6, steps=[1, 2, 5, 10]), **more)
     bar.ax.tick_params(labelsize="x-small", length=2)
     if bar.vmin < 0 < bar.vmax:
         bar.ax.axhline(0, color=MARK, linewidth=1.2)

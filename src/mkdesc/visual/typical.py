@@ -65,17 +65,17 @@ def typical_scores(mkd: MKD) -> Typical:
     here = plain.transform(cut_patches(photo, frames, size, sides))
     there = plain.transform(cut_patches(changed, other_frames, size, sides))
     scores = here @ there.T
-    apart = _apart(frames)
-    return Typical(_spread(np.diagonal(scores)), _spread(scores[apart]))
+    disjoint = _disjoint(frames)
+    return Typical(_spread(np.diagonal(scores)), _spread(scores[disjoint]))
 
 
-def _apart(frames: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _disjoint(frames: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which pairs of frames (N, 3, 3) do not meet: circles around them have nothing in common."""
     centres = frames[:, :2, 2]
     reach = np.sqrt(2) * np.linalg.norm(frames[:, :2, 0], axis=1)
     far = np.linalg.norm(centres[:, None] - centres, axis=-1)
-    apart: NDArray[np.bool_] = far > reach[:, None] + reach
-    return apart
+    disjoint: NDArray[np.bool_] = far > reach[:, None] + reach
+    return disjoint
 
 
 def _spread(scores: NDArray[np.floating]) -> Spread:

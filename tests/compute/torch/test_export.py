@@ -20,6 +20,9 @@ def test_models_run_in_onnxruntime_with_any_number_of_patches(tmp_path, model, d
     assert done.exit_code == 0, done.output
     assert [item.name for item in tmp_path.iterdir()] == ["model.onnx"]
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    says = session.get_modelmeta().custom_metadata_map["mkdesc.patches"]
+    assert says.startswith(dtype)
+    assert says.endswith("from 0 to 255" if dtype == "uint8" else "from 0 to 1")
     mkd = load_model(model)
     patches = textured_patches(5, mkd.patch_size).astype(dtype)
     patches = patches if dtype == "uint8" else patches / np.float32(255)

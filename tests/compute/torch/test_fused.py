@@ -24,24 +24,40 @@ SCRIPT = """
 import json, sys
 import numpy as np, torch
 from mkdesc.compute.torch.fused import make_fused
+from mkdesc import MKD
 from mkdesc.evaluation.speed import textured_patches
+from mkdesc.heads.head import L2, Affine, Head, Power
+from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models import bundled_models
 from mkdesc.torch import MKDescriptor
 
+def two_squares():
+    rng = np.random.default_rng(0)
+    dims = 2 * as_parametrization("extended-fine").dims
+    affine = Affine(rng.normal(size=(dims, 16)), rng.normal(size=dims) / 30)
+    head = Head((Power(0.75), L2(), affine, L2()))
+    return MKD("extended-fine", 24, head=head, side=(14, 40))
+
 found = {}
 for name, size, kind in json.loads(sys.argv[1]):
-    patches = textured_patches(5, size)
+    patches = textured_patches(6, size)
     patches[1, : size // 2] = 200  # flat above
     patches[2] = 9
     patches = torch.from_numpy(patches)
     patches = patches if kind == "uint8" else patches.float() / 300 + 7
     raw = name not in bundled_models()
-    descriptor = MKDescriptor(parametrization=name, patch_size=size) if raw else MKDescriptor(name)
+    if name == "two squares":
+        descriptor = MKDescriptor(two_squares())
+    elif raw:
+        descriptor = MKDescriptor(parametrization=name, patch_size=size)
+    else:
+        descriptor = MKDescriptor(name)
+    k = descriptor.squares
     fused = make_fused(descriptor.parametrization, size, torch.device("cpu"))
     with torch.inference_mode():
-        plain = descriptor(patches)
-        single = fused.describe(patches, descriptor.head, torch.float32)
-        half = fused.describe(patches, descriptor.half().head, torch.float16).float()
+        plain = descriptor(patches.view(-1, k, size, size))
+        single = fused.describe(patches, descriptor.head, torch.float32, k)
+        half = fused.describe(patches, descriptor.half().head, torch.float16, k).float()
     found[f"{name} {size} {kind}"] = (
         float((single - plain).abs().max()),
         float(torch.cosine_similarity(plain, half).min()),
@@ -70,13 +86,14 @@ def test_kernels_agree_with_plain_operations():
             ("photo", 24, "uint8"),
             ("photo", 24, "float32"),
             ("extended-fine", 24, "float32"),
+            ("two squares", 24, "uint8"),
             ("default-32", 32, "uint8"),
             ("default-32", 32, "float32"),
             ("standard: x(3,2)*y(8,1)*theta(8,2)*intensity(1)+x(3,1)*theta(8,1)", 96, "uint8"),
             ("rho(8,2)*relative_theta(8,2)", 40, "uint8"),
         ]
     )
-    assert len(found) == 9
+    assert len(found) == 10
     for case, (difference, cosine) in found.items():
         assert difference < 2e-3, case
         assert cosine > 0.9999, case

@@ -9,6 +9,7 @@ from torch import nn
 
 import mkdesc
 from mkdesc import MKD, bundled_models, load_model
+from mkdesc.compute.backends import load_backend
 from mkdesc.compute.torch import module
 from mkdesc.evaluation.speed import textured_patches
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
@@ -45,10 +46,19 @@ def test_bundled_models_describe_as_on_the_cpu(shared, name):
     mkd = load_model(name)
     descriptor = MKDescriptor(name)
     photos = photographs(shared, mkd.patch_size)
-    for patches in (photos, photos[:5].astype(np.float32) / 3):
+    for patches in (photos, photos[:5].astype(np.float32) / 300):
         np.testing.assert_allclose(
             describe(descriptor, patches), mkd.transform(patches), atol=1e-5, rtol=0
         )
+
+
+def test_floats_from_0_to_255_are_refused():
+    wide = 255 * torch.rand(3, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    descriptor = MKDescriptor(parametrization="cartesian", patch_size=32)
+    wide[:2] /= 255
+    with pytest.raises(ValueError, match=r"patches\[2\] has values from .* divide by 255"):
+        descriptor(wide)
+    descriptor(wide / 255 * 1.2 - 0.1)  # interpolation overshoots
 
 
 def test_the_definition_through_a_head_with_a_hidden_layer(rng):
@@ -103,8 +113,9 @@ def test_features_of_ones_own(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_gain(rng, gain, dtype):
     patches = (rng.random((4, 16, 16)) * gain).astype(dtype)
-    expected = MKD(patch_size=16, backend="reference").transform(patches)
-    descriptor = MKDescriptor(parametrization="polar+cartesian", patch_size=16)
+    parametrization = as_parametrization("polar+cartesian")
+    expected = load_backend("reference")(patches, parametrization)
+    descriptor = module.Descriptor(parametrization, 16)
     np.testing.assert_allclose(describe(descriptor, patches), expected, atol=1e-5)
 
 

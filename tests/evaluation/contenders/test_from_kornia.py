@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from mkdesc.evaluation.contenders import get_descriptor
+from mkdesc.evaluation.contenders.registry import get_descriptor
 
 pytest.importorskip("kornia")
 

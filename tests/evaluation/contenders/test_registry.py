@@ -5,14 +5,17 @@ import pytest
 
 import mkdesc
 from mkdesc.datasets.phototourism.layout import Subset
-from mkdesc.evaluation.contenders import (
+from mkdesc.evaluation.contenders.base import (
     LearnedDescriptor,
     ProjectedDescriptor,
+    base_of,
+    file_name,
+)
+from mkdesc.evaluation.contenders.registry import (
     get_descriptor,
     get_descriptors,
     named_descriptors,
 )
-from mkdesc.evaluation.contenders.base import base_of, file_name
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.patches import resize_patches
 from mkdesc.learn import TrainingBlock, learn_model

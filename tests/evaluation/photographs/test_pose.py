@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.poses import Camera, read_pose_pairs
-from mkdesc.evaluation.photographs.pose import run_pose
+from mkdesc.evaluation.photographs.pose import THRESHOLDS, run_pose
 from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
 MANY = PhotographOptions(keypoints=800)
@@ -143,9 +143,29 @@ def test_thresholds_are_chosen_on_pairs_that_are_not_reported(strecha, tmp_path)
     matrix = " ".join(map(str, swapped.cameras[0].matrix.ravel()))
     numbers = " ".join(map(str, np.concatenate([np.ravel(one) for one in back])))
     file.write_text(line.strip() + f"\n1.png 0.png {matrix} {matrix} {numbers}\n")
-    results = run_pose(file, ["rootsift"], options=MANY, threshold=None)
-    assert list(results.details["rootsift"]["pairs"]) == ["pairs 1-0"]
+    run = tmp_path / "run"
+    results = run_pose(file, ["rootsift"], options=MANY, threshold="auto", output=run)
+    (name,) = results.details["rootsift"]["pairs"]
     assert "1 pairs; thresholds chosen on 1 others" in results.tables[0].title
+    # Every threshold on the other pair, by hand: the chosen one is the best there.
+    other = {"pairs 0-1": "pairs 1-0", "pairs 1-0": "pairs 0-1"}[name]
+    errors = {
+        tried: run_pose(file, ["rootsift"], options=MANY, threshold=tried).details["rootsift"][
+            "pairs"
+        ][other]["error"]
+        for tried in THRESHOLDS
+    }
+    chosen = results.details["rootsift"]["threshold"]
+    assert errors[chosen] == min(errors.values())
+    # The order of the list does not matter.
+    file.write_text("\n".join(reversed(file.read_text().splitlines())))
+    again = run_pose(file, ["rootsift"], options=MANY, threshold="auto")
+    assert list(again.details["rootsift"]["pairs"]) == [name]
+    with pytest.raises(ValueError, match="'auto' needs two pairs"):
+        run_pose(strecha, ["rootsift"], options=MANY, threshold="auto")
+    for wrong in ("best", 0, float("nan"), None):
+        with pytest.raises(ValueError, match="expected a finite number > 0 or 'auto'"):
+            run_pose(file, ["rootsift"], threshold=wrong)
 
 
 @pytest.mark.parametrize(

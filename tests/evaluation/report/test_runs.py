@@ -54,7 +54,8 @@ def test_table_1_whole(tmp_path, subsets_root):
     assert kept.tables == results.tables
     assert config["protocol"] == "fpr95"
     made = {file.name for file in (tmp_path / "run").iterdir()}
-    assert {"config.json", "results.json", "table.md", "cache", "bars.png", "roc.png"} == made
+    files = "config.json results.json table.md report.html cache bars.png roc.png"
+    assert set(files.split()) == made
     assert len(list((tmp_path / "run" / "cache").rglob("*.npy"))) == 3
 
 
@@ -175,6 +176,22 @@ def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benc
         measure(root, ["mkd-raw"], output=tmp_path / "run")
 
 
+def test_files_of_others_in_a_run_folder_are_not_written_over(tmp_path, strips_root):
+    run, how = tmp_path / "run", {"split": "full", "tasks": ["matching"]}
+    run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
+    for name in sorted(file.name for file in run.iterdir() if file.suffix in (".md", ".png")):
+        before = (run / name).read_bytes()
+        (run / name).write_bytes(b"Dear diary")
+        with pytest.raises(FileExistsError, match=f"{name}: is there already, and is another"):
+            run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
+        assert (run / name).read_bytes() == b"Dear diary"
+        (run / name).write_bytes(before)
+    (run / "results.json").write_text('{"mine": 1}')
+    with pytest.raises(FileExistsError, match=r"results\.json: is there already"):
+        run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
+    assert (run / "results.json").read_text() == '{"mine": 1}'
+
+
 @pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
 @pytest.mark.parametrize("name", ["castle/patches0001.bmp", "v_boat/e3.png", "v_boat/ref.csv"])
 def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
@@ -237,7 +254,8 @@ def test_hpatches_tables(tmp_path, strips_root):
         assert row[task] == pytest.approx(np.mean(three))
     made = {file.name for file in (tmp_path / "run").iterdir()}
     plots = {"noise.png", "types.png", "precision-recall.png", "roc.png"}
-    assert plots | {"config.json", "results.json", "table.md", "cache"} == made
+    files = {"config.json", "results.json", "table.md", "report.html", "cache"}
+    assert plots | files == made
     values = json.loads((tmp_path / "run" / "results.json").read_text())
     assert Table.from_dict(values["tables"][0]) == main
     assert values["details"]["means"]["matching"]["by_noise"]["easy"]["success"] > 0.9

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from targets.target import Target, in_archive, png_sums, rng
+from targets.target import Target, encoded, in_archive, png_sums, rng
 
 __all__ = ["DATASETS"]
 
@@ -163,9 +163,54 @@ def _homography(folder: Path) -> None:
 
 
 def _read_homography(folder: Path) -> None:
-    from mkdesc.datasets.hpatches.make_strips import read_homography
+    from mkdesc.datasets.homographies import read_homography
 
     read_homography(folder / "H_1_2")
+
+
+_POSES = (
+    *("strecha/cameras/a.png.camera", "strecha/cameras/b.png.camera", "strecha/images/a.png"),
+    *("listed/superglue.txt", "listed/factory.txt", "imc/set/new-vis-pairs/keys-th-0.1.npy"),
+    "imc/set/calibration/calibration_a.h5",
+)
+
+
+def _poses(folder: Path) -> None:
+    import h5py
+
+    def text(*arrays: object) -> str:
+        return " ".join(str(float(x)) for array in arrays for x in np.ravel(np.asarray(array)))
+
+    places = ("strecha/images", "strecha/cameras", "listed", "imc/set/images")
+    for place in (*places, "imc/set/calibration", "imc/set/new-vis-pairs"):
+        (folder / place).mkdir(parents=True)
+    matrix, turn, shift = np.diag([300.0, 300, 1]), np.eye(3), np.array([1.0, 0, 0.2])
+    for name in "ab":
+        for place in ("strecha/images", "listed"):
+            (folder / place / f"{name}.png").write_bytes(encoded(".png"))
+        (folder / f"imc/set/images/{name}.jpg").write_bytes(encoded(".jpg"))
+        (folder / f"strecha/cameras/{name}.png.camera").write_text(
+            text(matrix, [0, 0, 0], turn, shift, [16, 12]), encoding="utf-8"
+        )
+        with h5py.File(folder / f"imc/set/calibration/calibration_{name}.h5", "w") as file:
+            for key, array in {"K": matrix, "R": turn, "T": shift}.items():
+                file[key] = array
+    pose = np.eye(4)
+    pose[:3, 3] = shift
+    lines = {
+        "superglue.txt": f"a.png b.png 0 0 {text(matrix, matrix, pose)}\n",
+        "factory.txt": f"a.png b.png {text(matrix, matrix, turn, shift)}\n",
+    }
+    for name, line in lines.items():
+        (folder / "listed" / name).write_text(2 * line, encoding="utf-8")
+    np.save(folder / "imc/set/new-vis-pairs/keys-th-0.1.npy", np.array(["a-b", "b-a"]))
+
+
+def _read_poses(folder: Path) -> None:
+    from mkdesc.datasets.poses import read_pose_pairs
+
+    for truth in ("strecha", "listed/superglue.txt", "listed/factory.txt", "imc/set"):
+        read_pose_pairs(folder / truth)
 
 
 _CHUNKS = ("zarr.json", "c/0/0/0")
@@ -236,5 +281,6 @@ DATASETS = (
     Target("npz", _archives, ("plain.npz", "small.npz"), _read_archives, in_archive),
     Target("colmap-text", _colmap(".txt"), [f"{name}.txt" for name in _COLMAP], _read_colmap),
     Target("colmap-binary", _colmap(".bin"), [f"{name}.bin" for name in _COLMAP], _read_colmap),
+    Target("poses", _poses, _POSES, _read_poses),
     Target("homographies", _homography, ("H_1_2",), _read_homography),
 )

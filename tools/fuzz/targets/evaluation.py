@@ -48,7 +48,7 @@ def _read_runs(folder: Path) -> None:
 def _cached(folder: Path) -> Any:
     from mkdesc import Statistics
     from mkdesc.evaluation.cache import DescriptorCache
-    from mkdesc.evaluation.contenders import PatchDescriptor
+    from mkdesc.evaluation.contenders.base import PatchDescriptor
 
     mean = PatchDescriptor("mean", lambda patches: patches.mean(axis=(1, 2))[:, None])
     cache = DescriptorCache(folder)

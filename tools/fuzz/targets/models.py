@@ -96,8 +96,30 @@ def _read_kernels(folder: Path) -> None:
         str(as_parametrization(file.read_bytes().decode("utf-8", "replace")))
 
 
+def _weights(folder: Path) -> None:
+    from mkdesc.images.detectors.learned_weights import Convolution, Weights, save_weights
+
+    numbers = rng()
+    shapes = ((4, 1, 5, 5), (1, 4, 3, 3))
+    layers = tuple(
+        Convolution(numbers.normal(size=s).astype(np.float32), np.zeros(s[0], np.float32))
+        for s in shapes
+    )
+    save_weights(Weights(layers, {"photos": 3, "kind": "turned"}), folder / "w.safetensors")
+
+
+def _read_weights(folder: Path) -> None:
+    """Read, and used: what is not refused must be able to compute."""
+    from mkdesc.images.detectors.learned_reference import maxima
+    from mkdesc.images.detectors.learned_weights import load_weights
+
+    image = rng().integers(0, 256, (60, 70), np.uint8)
+    maxima(image, load_weights(folder / "w.safetensors"), 2)
+
+
 #: All of them.
 MODELS = (
+    Target("weights", _weights, ("w.safetensors",), _read_weights),
     Target("models", _models, ("linear.safetensors", "hidden.safetensors"), _read_models),
     Target("cards", _models, ("linear.safetensors", "hidden.safetensors"), _read_models, _card),
     Target("kornia", _kornia, ("mkd.safetensors",), _read_kornia),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mkdesc._support.compiling import array_type, compile_loop, is_cached, locked_cache, type_of
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.compute.cpu.layout import make_layout
-from mkdesc.compute.cpu.structures import Preparing, double
+from mkdesc.compute.cpu.structures import Layout, Preparing, double
 from mkdesc.heads.head import L2, Affine, Head
 from mkdesc.kernels.parametrization import CARTESIAN, Parametrization
 from mkdesc.kernels.patches import NOT_FINITE, SMALLEST, PatchError, check_finite, plain_block
@@ -23,40 +23,65 @@ from mkdesc.kernels.preparation import PAPER, Preparation
 BLOCK = 256
 
 
+#: Gradients of smaller patches are computed in double precision: they are hardly blurred, so what
+#: the far ends of the blur add to a gradient is near the rounding of the definition.
+SMALLEST_IN_VECTORS = 24
+
 #: Of loops that describe: no fast mathematics but where a function that they call says so.
 OPTIONS: dict[str, Any] = {"fastmath": False}
 
 
-def _describing(dtype: str, beyond: bool, separable: bool) -> tuple[Any, tuple[Any, ...]]:
+class _Kind(NamedTuple):
+    """Which loop describes.
+
+    ``beyond``: patches are reduced and standardised; ``separable``: all spatial functions are
+    products of one of x and one of y; ``in_vectors``: gradients alone, folded onto a quarter.
+    """
+
+    dtype: str
+    beyond: bool
+    separable: bool
+    in_vectors: bool
+
+
+def _kind(dtype: str, preparation: Preparation, layout: Layout, size: int) -> _Kind:
+    beyond, separable = preparation.standardise, layout.separable
+    in_vectors = not (beyond or separable) and size >= SMALLEST_IN_VECTORS
+    return _Kind(dtype, beyond, separable, in_vectors)
+
+
+def _describing(kind: _Kind) -> tuple[Any, tuple[Any, ...]]:
     """The loop that describes, and the types of its arguments."""
     from numba import types
 
+    from mkdesc.compute.cpu.describe_gradients_numba import make_describe_gradients
     from mkdesc.compute.cpu.describe_numba import make_describe_block
 
     # All layouts are of one type, and so are all preparations: any will do.
     layout, preparing = make_layout(CARTESIAN, SMALLEST), _preparing(PAPER, SMALLEST)
     arguments = (
-        array_type(dtype, 3),
+        array_type(kind.dtype, 3),
         array_type("float32", 4),
         types.float64,
         type_of(preparing),
         type_of(layout),
         array_type("float32", 2, written=True),
     )
-    return make_describe_block(beyond, separable), arguments
+    if kind.in_vectors:
+        return make_describe_gradients(kind.dtype == "uint8"), arguments
+    return make_describe_block(kind.beyond, kind.separable), arguments
 
 
 @locked_cache
-def _compile_describing(dtype: str, beyond: bool, separable: bool) -> Callable[..., int]:
-    return compile_loop(*_describing(dtype, beyond, separable), **OPTIONS)
+def _compile_describing(kind: _Kind) -> Callable[..., int]:
+    return compile_loop(*_describing(kind), **OPTIONS)
 
 
 def is_compiled(parametrization: Parametrization, size: int) -> bool:
     """Whether describing patches of ``size`` px, of bytes, takes no compiling on this machine."""
     preparation = parametrization.preparation
     layout = make_layout(parametrization, size // preparation.reduction(size))
-    loop = _describing("uint8", preparation.standardise, layout.separable)
-    return is_cached(*loop, **OPTIONS)
+    return is_cached(*_describing(_kind("uint8", preparation, layout, size)), **OPTIONS)
 
 
 @locked_cache
@@ -118,7 +143,7 @@ def describe(
             raw = final.reshape(len(block), parametrization.dims)
         else:
             raw = np.empty((len(block), parametrization.dims), np.float32)
-        loop = _compile_describing(block.dtype.name, preparation.standardise, layout.separable)
+        loop = _compile_describing(_kind(block.dtype.name, preparation, layout, size))
         own = _own_features(block, scale, parametrization, first + start)
         bad = loop(block, own, scale, preparing, layout, raw)
         if bad >= 0:

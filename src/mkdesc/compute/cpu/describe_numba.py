@@ -80,7 +80,7 @@ def make_describe_block(beyond: bool, separable: bool) -> Callable[..., int]:
             halves = halfway.reshape(len(across) * len(quantities), size)
             sums = np.empty((len(down), len(halves)), np.float32)
         else:
-            planes = np.zeros((TOGETHER, len(planes_of), 4, functions.shape[1]), np.float32)
+            planes = np.zeros((TOGETHER, len(quantities), 4, functions.shape[1]), np.float32)
             tile_sums = np.empty((TOGETHER, len(tiles), TILE_SUMS), np.float32)
         for first in range(0, len(patches), TOGETHER):
             n = min(TOGETHER, len(patches) - first)
@@ -130,8 +130,8 @@ def make_describe_block(beyond: bool, separable: bool) -> Callable[..., int]:
                 else:
                     if size % 2:
                         drop_middle(quantities, side)
-                    for p in range(len(planes_of)):
-                        fold(quantities, planes_of[p], planes, k, p)
+                    for which in planes_of:
+                        fold(quantities, which, planes, k)
             if not separable:
                 contract(planes, n, functions, tiles, tile_sums)
                 for k in range(n):

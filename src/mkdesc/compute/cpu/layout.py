@@ -55,7 +55,7 @@ def make_layout(parametrization: Parametrization, size: int) -> Layout:
             planes.append((*plane[:-1], (name, number + 1)))
     quantities = _number(planes, parametrization.own)
     if terms.separation is None:
-        functions, entries = _tile(planes, terms)
+        functions, entries = _tile(planes, quantities, terms)
     else:
         functions, entries = _separate(quantities, terms, terms.separation)
     named = {component for component, _, _ in entries}
@@ -162,9 +162,12 @@ def _pairs(planes: list[Plane], terms: ByPlane) -> list[tuple[Plane, Plane]]:
     return pairs + [(plane, plane) for plane in single.values()]
 
 
-def _tile(planes: list[Plane], terms: Terms) -> tuple[Functions, list[Entry]]:
+def _tile(
+    planes: list[Plane], quantities: Quantities, terms: Terms
+) -> tuple[Functions, list[Entry]]:
     """Functions on the quarter patch, tiles, and what sums make of them."""
     by_plane: ByPlane = defaultdict(list)
+    number = dict(zip(planes, quantities.planes.tolist(), strict=True))
     columns = (terms.component, terms.plane, terms.function, terms.factor)
     for component, plane, function, factor in zip(*map(np.ndarray.tolist, columns), strict=True):
         by_plane[planes[plane]].append((component, function, factor))
@@ -190,7 +193,7 @@ def _tile(planes: list[Plane], terms: Terms) -> tuple[Functions, list[Entry]]:
             first_row, weights = shared[met, which]
             first_tile = len(tiles)
             for r in range(0, weights.shape[1], TILE_FUNCTIONS):
-                tiles.append((planes.index(pair[0]), planes.index(pair[1]), which, first_row + r))
+                tiles.append((number[pair[0]], number[pair[1]], which, first_row + r))
             for plane in dict.fromkeys(pair):
                 for component, index, scale in by_plane[plane]:
                     for column in np.flatnonzero(weights[place[index]]):

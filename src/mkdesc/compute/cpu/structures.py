@@ -78,7 +78,7 @@ class Functions(NamedTuple):
         Functions on the quarter patch, float32, shape (F, Q), Q a multiple of ``LANES``; rows come
         in multiples of ``TILE_FUNCTIONS``.
     tiles
-        (T, 4) int64: two planes, a parity, and the first of ``TILE_FUNCTIONS`` functions. Tile
+        (T, 4) int64: two quantities, a parity, and the first of ``TILE_FUNCTIONS`` functions. Tile
         ``t`` gives the sums from ``TILE_SUMS * t`` on.
     across, down
         Functions of x and of y, float32, shapes (A, S) and (B, S); rows come in multiples of

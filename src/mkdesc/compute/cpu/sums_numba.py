@@ -19,26 +19,26 @@ def drop_middle(quantities, half):
 
 
 @njit(**FAST)
-def fold(quantities, which, planes, b, p):
-    """Fold a quantity, given as its four views, into its parities planes[b, p]."""
+def fold(quantities, which, planes, b):
+    """Fold a quantity, given as its four views, into its parities planes[b, which]."""
     for i in range(quantities.shape[2]):  # sums and differences in x, then in y
         x, y = quantities[which, 0, i], quantities[which, 1, i]
-        planes[b, p, 0, i] = x + y
-        planes[b, p, 1, i] = x - y
+        planes[b, which, 0, i] = x + y
+        planes[b, which, 1, i] = x - y
     for i in range(quantities.shape[2]):
         x, y = quantities[which, 2, i], quantities[which, 3, i]
-        planes[b, p, 2, i] = x + y
-        planes[b, p, 3, i] = x - y
+        planes[b, which, 2, i] = x + y
+        planes[b, which, 3, i] = x - y
     for parity in range(2):
         for i in range(quantities.shape[2]):
-            x, y = planes[b, p, parity, i], planes[b, p, parity + 2, i]
-            planes[b, p, parity, i] = x + y
-            planes[b, p, parity + 2, i] = x - y
+            x, y = planes[b, which, parity, i], planes[b, which, parity + 2, i]
+            planes[b, which, parity, i] = x + y
+            planes[b, which, parity + 2, i] = x - y
 
 
 @njit(**FAST)
 def contract(planes, n, functions, tiles, sums):
-    """Sums over the quarter patch of planes (n, P, 4, Q) times functions (F, Q), tile by tile."""
+    """Sums over the quarter of planes (n, P, 4, Q or more) times functions (F, Q), by tiles."""
     for t in range(len(tiles)):
         p, q, parity, first = tiles[t]
         f, g = functions[first], functions[first + 1]

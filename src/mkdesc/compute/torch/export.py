@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,8 @@ OPSET = 18
 #: What these files have in them: who wrote them, and the name of the output.
 OWN_ONNX = rb"(?s)pytorch.*descriptors"
 
+#: What values patches may have, by type.
+_RANGES = {"uint8": "from 0 to 255", "float32": "from 0 to 1"}
 _TYPES = {"uint8": torch.uint8, "float32": torch.float32}
 
 
@@ -40,9 +43,10 @@ def export_onnx(
     path
         Where to.
     dtype
-        Of the patches that the file takes: ``"float32"``, usually from 0 to 1, or ``"uint8"``.
-        Its one input has the name ``patches``, (N, 1, W, W), or (N, k, W, W) for a model that
-        looks at k squares; its output the name ``descriptors``.
+        Of the patches that the file takes: ``"float32"``, from 0 to 1, or ``"uint8"``. The file
+        says so in its metadata (``mkdesc.patches``), but does not check it. Its one input has
+        the name ``patches``, (N, 1, W, W), or (N, k, W, W) for a model that looks at k squares;
+        its output the name ``descriptors``.
     overwrite
         Whether to replace a file that is no such descriptor.
     """
@@ -70,6 +74,19 @@ def export_onnx(
             external_data=False,
             verbose=False,
         )
+        _note_input(
+            partial, f"{dtype} (N, {descriptor.squares}, {size}, {size}), {_RANGES[dtype]}"
+        )
+
+
+def _note_input(path: Path, text: str) -> None:
+    """Write what a file takes into its metadata, and beside the input itself."""
+    import onnx
+
+    model = onnx.load(path)
+    onnx.helper.set_model_props(model, {"mkdesc.patches": text})
+    model.graph.input[0].doc_string = text
+    onnx.save(model, path)
 
 
 @contextmanager

@@ -36,16 +36,16 @@ class Kappas(nn.Module):
         found: list[float] = []
         rows: list[np.ndarray] = []  # the frequency in each component; -1: not of this kernel
         start = 0
-        for part in parametrization.parts:
-            factors = (*part.explicit, *part.angular, *part.spatial)
+        for product in parametrization.products:
+            factors = (*product.explicit, *product.angular, *product.spatial)
             index = np.indices([factor.dims for _, factor in factors]).reshape(len(factors), -1)
             for (_, factor), these in zip(factors, index, strict=True):
                 if isinstance(factor, VonMises):
                     row = np.full(parametrization.dims, -1)
-                    row[start : start + part.dims] = these - factor.n * (these > factor.n)
+                    row[start : start + product.dims] = these - factor.n * (these > factor.n)
                     rows.append(row)
                     found.append(factor.kappa)
-            start += part.dims
+            start += product.dims
         self.log_kappas = nn.Parameter(torch.tensor(found).log())
         frequencies = torch.from_numpy(np.stack(rows).astype(np.int64))
         self.register_buffer("frequencies", frequencies, persistent=False)

@@ -26,7 +26,7 @@ from mkdesc.compute.torch.stages import head_module
 from mkdesc.compute.torch.sums import Sums
 from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
-from mkdesc.kernels.patches import SMALLEST
+from mkdesc.kernels.patches import SMALLEST, WIDEST, range_error
 from mkdesc.kernels.pixelfeatures import own_features
 
 #: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
@@ -37,6 +37,23 @@ CPU_CHUNK, CHUNK, FUSED_CHUNK = 48, 8192, 1 << 16
 TINY_TAP = 1e-6
 
 _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
+
+
+def check_range(patches: Tensor) -> None:
+    """Refuse floats (N, ..., W, W) that are not from 0 to 1, on the CPU.
+
+    On other devices nothing is looked at: to wait for the answer takes longer than to describe.
+    """
+    if torch.compiler.is_compiling() or patches.device.type != "cpu" or not patches.numel():
+        return
+    if not patches.is_floating_point():
+        return
+    each = patches.detach().reshape(len(patches), -1)
+    low, high = each.amin(1), each.amax(1)
+    bad = ((high - low) > WIDEST) & high.isfinite() & low.isfinite()
+    if bad.any():
+        i = int(bad.int().argmax())
+        raise range_error(i, float(low[i]), float(high[i]))
 
 
 class Descriptor(nn.Module):

@@ -37,10 +37,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
-from mkdesc._support.files import atomic_folder, read_json, read_text
+from mkdesc._support.files import atomic_folder, read_json
 from mkdesc._support.targets import check_replaced
-from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings, content_part, fingerprint
+from mkdesc.datasets.homographies import read_homography
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.registry import make_detector, settings_of
@@ -65,33 +65,6 @@ MOST_PATCHES = 16_000
 
 _SUFFIXES = (".png", ".ppm", ".pgm", ".jpg", ".jpeg")
 _DRAWN = COLUMNS[:6]  # HPatches knows no perspective in its jitter
-
-
-def read_homography(path: str | Path) -> NDArray[np.float64]:
-    """Read a text file with the nine numbers of a homography, scaled to end in 1.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "H_1_2"
-    >>> _ = file.write_text("2 0 6  0 2 8  0 0 2")
-    >>> read_homography(file).tolist()
-    [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
-    """
-    text = read_text(path)
-    try:
-        numbers = [float(word) for word in text.replace(",", " ").split()]
-    except ValueError as error:
-        raise ValueError(f"{path}: {shorten(str(error))}") from None
-    if len(numbers) != 9:
-        raise ValueError(f"{path}: expected 3 x 3 numbers, got {len(numbers)}")
-    matrix = np.array(numbers).reshape(3, 3)
-    with np.errstate(all="ignore"):  # what overflows is refused
-        scaled: NDArray[np.float64] = matrix / matrix[2, 2]
-        extent = np.linalg.det(scaled)
-    if not np.isfinite([*scaled.flat, extent]).all() or extent == 0:
-        raise ValueError(f"{path}: not a homography (not finite, or singular)")
-    return scaled
 
 
 def read_sequence(
@@ -143,7 +116,7 @@ def _find(folder: Path, names: Sequence[str]) -> Path:
         raise FileNotFoundError(f"{folder}: expected one of {', '.join(names)}")
     if len(found) > 1:
         both = ", ".join(file.name for file in found)
-        raise ValueError(f"{folder}: expected one of {both}, found them all")
+        raise ValueError(f"{folder}: expected only one of {both}")
     return found[0]
 
 

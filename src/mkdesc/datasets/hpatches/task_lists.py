@@ -126,9 +126,9 @@ def _read(
     for column, name in enumerate(header):
         values = rows[name]
         if name.startswith("s"):
-            place = np.minimum(np.searchsorted(ranked, values), len(names) - 1)
-            refuse(ranked[place] != values, "a sequence of this split", name)
-            table[:, column] = order[place]
+            position = np.minimum(np.searchsorted(ranked, values), len(names) - 1)
+            refuse(ranked[position] != values, "a sequence of this split", name)
+            table[:, column] = order[position]
         elif name.startswith("t"):
             refuse((values < 0) | (values > 5), "an image from 0 to 5", name)
             table[:, column] = values

@@ -57,24 +57,24 @@ def sheets(folder: str | Path) -> list[Path]:
     if not found:
         raise ValueError(f"{folder}: no sheets of patches (*.bmp) in this folder")
     numbers = [re.fullmatch(r"patches(\d{4})\.bmp", file.name) for file in found]
-    for place, match in enumerate(numbers):
+    for expected, match in enumerate(numbers):
         # A sheet left out would shift every patch after it against info.txt.
-        if match and int(match[1]) != place:
-            raise ValueError(f"{folder}: the sheet patches{place:04}.bmp is missing")
+        if match and int(match[1]) != expected:
+            raise ValueError(f"{folder}: the sheet patches{expected:04}.bmp is missing")
     return found
 
 
 def count_patches(folder: str | Path) -> int:
-    """Number of patches: the lines of ``info.txt``, or without it the places on all sheets."""
-    places = len(sheets(folder)) * PER_SIDE**2
+    """Number of patches: the lines of ``info.txt``, or without it the slots on all sheets."""
+    slots = len(sheets(folder)) * PER_SIDE**2
     info = Path(folder) / "info.txt"
     if not info.exists():
-        return places
+        return slots
     with info.open("rb") as lines:
         count = sum(1 for line in lines if line.strip())
-    if not places - PER_SIDE**2 < count <= places:
+    if not slots - PER_SIDE**2 < count <= slots:
         raise ValueError(
-            f"{info}: {count} lines do not fit {places // PER_SIDE**2} sheets of "
+            f"{info}: {count} lines do not fit {slots // PER_SIDE**2} sheets of "
             f"{PER_SIDE**2} patches"
         )
     return count
@@ -83,9 +83,9 @@ def count_patches(folder: str | Path) -> int:
 def read_sheet(file: Path) -> NDArray[np.uint8]:
     """The 256 patches of one sheet, shape (256, 64, 64)."""
     sheet = read_gray(file)
-    side = PER_SIDE * PATCH_SIZE
-    if sheet.shape != (side, side):
-        raise ValueError(f"{file}: expected a sheet of {side} x {side} px, got {sheet.shape}")
+    size = PER_SIDE * PATCH_SIZE
+    if sheet.shape != (size, size):
+        raise ValueError(f"{file}: expected a sheet of {size} x {size} px, got {sheet.shape}")
     grid = sheet.reshape(PER_SIDE, PATCH_SIZE, PER_SIDE, PATCH_SIZE).swapaxes(1, 2)
     return grid.reshape(-1, PATCH_SIZE, PATCH_SIZE)
 

@@ -11,21 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from mkdesc._support.check import check_not_both
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.hpatches.layout import HPatches, Split
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.cache_filling import fill_cache
-from mkdesc.evaluation.contenders import (
+from mkdesc.evaluation.contenders.base import (
     CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
     ProjectedDescriptor,
     base_of,
-    get_descriptor,
-    get_descriptors,
 )
+from mkdesc.evaluation.contenders.registry import get_descriptor, get_descriptors
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
@@ -68,7 +67,7 @@ def run_hpatches(
     table: int | None = None,
     train_on: str | Path | None = None,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Evaluate descriptors by verification, matching and retrieval.
@@ -78,7 +77,7 @@ def run_hpatches(
     root
         Folder of sequences in the HPatches layout.
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: those of
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: those of
         ``table``, or :func:`default_descriptors`. Those that are learned are learned on the
         training sequences of the split, or on ``train_on``.
     split, splits
@@ -101,7 +100,7 @@ def run_hpatches(
     progress
         Called with what is being done, how much of it is done, and how much there is.
     workers
-        An executor or a Dask client whose processes describe; ``output`` must be a place that
+        An executor or a Dask client whose processes describe; ``output`` must be a folder that
         they see. None: this process describes.
     """
     odd = [task for task in tasks if task not in TASKS]
@@ -230,8 +229,8 @@ def _describe(
             statistics = sequence_statistics(cache, base, dataset, split.name, split.train)
         else:
             # In a folder of its own: a subset may be named like a sequence.
-            apart = cache.within("train-on")
-            statistics = subset_statistics(apart, base, Subset(entry.training))
+            own_cache = cache.within("train-on")
+            statistics = subset_statistics(own_cache, base, Subset(entry.training))
         head = learn(one, statistics)
     described = DescribedSequences(
         lambda name, image: sequence_rows(cache, base, dataset, name, image),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
 from mkdesc.evaluation.hpatches.scores import (
     Descriptors,
@@ -20,7 +20,7 @@ from mkdesc.measures.distances import pair_distances
 
 
 def matching(
-    descriptors: Descriptors, sequences: Sequence[str], progress: Progress | None = None
+    descriptors: Descriptors, sequences: Sequence[str], progress: Progress = no_progress
 ) -> TaskResult:
     """Match every patch of the reference to its nearest neighbour in image k.
 
@@ -55,8 +55,7 @@ def matching(
                 image = get_descriptors(descriptors, name, image_name(noise, k), *reference.shape)
                 scores.append(_match(reference, image))
             detail[name][noise] = {key: [one[key] for one in scores] for key in scores[0]}
-        if progress is not None:
-            progress("matching", len(detail), len(sequences))
+        progress("matching", len(detail), len(sequences))
 
     def mean(names: Sequence[str], noises: Sequence[str]) -> Scores:
         keys = detail[names[0]]["easy"]

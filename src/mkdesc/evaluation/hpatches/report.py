@@ -124,7 +124,7 @@ def _by_type(found: Found, tasks: list[str]) -> list[Table]:
 
 def _ranks(found: Found, tasks: list[str]) -> list[Table]:
     """Table 4: best first, the published ones marked as such."""
-    sides = {
+    halves = {
         "table-4-all": ("all methods", TABLE_4_ALL, list(found)),
         # What was learned on HPatches has no place in the right half.
         "table-4-others": (
@@ -134,7 +134,7 @@ def _ranks(found: Found, tasks: list[str]) -> list[Table]:
         ),
     }
     tables = []
-    for key, (title, published, labels) in sides.items():
+    for key, (title, published, labels) in halves.items():
         if not labels:
             continue
         ranked = []
@@ -143,8 +143,8 @@ def _ranks(found: Found, tasks: list[str]) -> list[Table]:
             entries |= {f"{name}, ours": 100 * found[name][task].mean["ap"] for name in labels}
             ranked.append(sorted(entries.items(), key=lambda entry: -entry[1]))
         rows = tuple(
-            Row(str(place), tuple(cell for entry in line for cell in entry))
-            for place, line in enumerate(zip(*ranked, strict=True), 1)
+            Row(str(rank), tuple(cell for entry in line for cell in entry))
+            for rank, line in enumerate(zip(*ranked, strict=True), 1)
         )
         columns = tuple(cell for task in tasks for cell in (task, "AP"))
         tables.append(Table(key, f"Table 4, {title}", columns, rows, corner="rank"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc.datasets.hpatches.layout import NOISES, image_name, sequence_type
 from mkdesc.datasets.hpatches.task_lists import RetrievalTask
 from mkdesc.evaluation.hpatches.retrieval_pools import POOLS, pool_precisions
@@ -23,7 +23,7 @@ def retrieval(
     descriptors: Descriptors,
     task: RetrievalTask,
     pools: Sequence[int] = POOLS,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> TaskResult:
     """Find a reference patch's five other images in pools of growing size.
 
@@ -74,8 +74,7 @@ def retrieval(
             axis=1,
         )
         precision[mine] = score(asked, positives, int(s))
-        if progress is not None:
-            progress("retrieval", done, len(asking))
+        progress("retrieval", done, len(asking))
 
     def mean(values: NDArray[np.float64]) -> Scores:
         trec, trapezoid = values.reshape(-1, 2).mean(axis=0).tolist()

@@ -58,10 +58,10 @@ def pool_precisions(
             similarity = similarity[:, canonical]
         found = np.einsum("qd,qpd->qp", queries, positives)
         found -= np.einsum("qpd,qpd->qp", positives, positives) / 2
-        for query, place in np.ndindex(found.shape):
-            twin = first.get(positives[query, place].tobytes())
+        for query, column in np.ndindex(found.shape):
+            twin = first.get(positives[query, column].tobytes())
             if twin is not None:
-                found[query, place] = similarity[query, twin]
+                found[query, column] = similarity[query, twin]
         above, tied = _counts(similarity[:, kept], found, sizes)
         return _precisions(found, above, tied)
 
@@ -108,8 +108,8 @@ def _precisions(
     before = (groups[..., None, :] > groups[..., :, None]).sum(axis=-1)
     equal = groups[..., None, :] == groups[..., :, None]
     together = equal.sum(axis=-1)
-    place = np.tril(equal).sum(axis=-1)
-    ranks = (before[..., None], place[..., None], together[..., None])
+    position = np.tril(equal).sum(axis=-1)
+    ranks = (before[..., None], position[..., None], together[..., None])
     others = (above.reshape(shape), tied.reshape(shape))
     trec = hit_precisions(*ranks, *others, "trec").mean(axis=2)
     trapezoid = hit_precisions(*ranks, *others, "trapezoid").mean(axis=2)

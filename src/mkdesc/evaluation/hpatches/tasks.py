@@ -81,7 +81,7 @@ class TaskRunner:
         tasks: Sequence[str],
         tasks_dir: str | Path | None,
         seed: int,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._names, self._progress = split.test, progress
         self._pairs = self._lists = None
@@ -103,16 +103,15 @@ class TaskRunner:
     def run(self, described: DescribedSequences, label: str) -> dict[str, TaskResult]:
         """Results by task."""
 
-        def tell(what: str, done: int, total: int) -> None:
-            if self._progress is not None:
-                self._progress(f"{label}: {what}", done, total)
+        def progress(what: str, done: int, total: int) -> None:
+            self._progress(f"{label}: {what}", done, total)
 
         found = {}
         if self._pairs is not None:
             found["verification"] = verification(described, self._pairs, POINTS)
-            tell("verification", 1, 1)
+            progress("verification", 1, 1)
         if self._matching:
-            found["matching"] = matching(described, self._names, tell)
+            found["matching"] = matching(described, self._names, progress)
         if self._lists is not None:
-            found["retrieval"] = retrieval(described, self._lists, progress=tell)
+            found["retrieval"] = retrieval(described, self._lists, progress=progress)
         return found

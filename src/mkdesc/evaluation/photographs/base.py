@@ -45,6 +45,13 @@ class PhotographFeatures(NamedTuple):
 
 Extract = Callable[[Photograph, int], PhotographFeatures]
 
+#: Takes the features of two photographs, with the heights and widths of these; gives the rows of
+#: what belongs together, (K, 2).
+Match = Callable[
+    [PhotographFeatures, PhotographFeatures, tuple[tuple[int, int], tuple[int, int]]],
+    NDArray[np.int64],
+]
+
 
 @dataclass(frozen=True)
 class Method:
@@ -59,8 +66,11 @@ class Method:
         thread that calls it.
     identity
         What else the result depends on, such as the hash of a weights file.
+    match
+        A matcher of its own; None: mutual nearest neighbours.
     """
 
     name: str
     extract: Extract
     identity: dict[str, str] = field(default_factory=dict)
+    match: Match | None = None

@@ -96,7 +96,7 @@ def extract_all(
     photographs: dict[str, Path],
     settings: Extraction,
     workers: Workers,
-    tell: Progress,
+    progress: Progress,
 ) -> None:
     """Fill the cache; what is there already stays.
 
@@ -111,7 +111,7 @@ def extract_all(
     workers
         Threads, an executor or a Dask client; on processes and clusters methods travel
         by their names.
-    tell
+    progress
         Told of every photograph.
     """
     pieces = [
@@ -123,7 +123,7 @@ def extract_all(
     work = partial(_extract, settings)
     with _one_thread_for_each_piece():
         for done, name in enumerate(in_order(work, pieces, workers), 1):
-            tell(f"features: {name}", done, len(pieces))
+            progress(f"features: {name}", done, len(pieces))
 
 
 def _is_kept(file: Path) -> bool:
@@ -139,7 +139,7 @@ def _is_kept(file: Path) -> bool:
 def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     method, name, path = piece
     photograph = read_photograph(path, name, settings.max_size)
-    extract = _method(method).extract
+    extract = known_method(method).extract
     if method not in _used:  # compiling and loading do not count
         extract(photograph, settings.keypoints)
         _used.add(method)
@@ -154,7 +154,8 @@ def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     return method
 
 
-_method = lru_cache(maxsize=32)(get_method)
+#: Methods by name, each made once in a process.
+known_method = lru_cache(maxsize=32)(get_method)
 
 #: Methods that have been used in this process.
 _used: set[str] = set()

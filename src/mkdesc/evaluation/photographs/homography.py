@@ -9,17 +9,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.homographies import HomographyPair, read_sequences
 from mkdesc.evaluation.photographs.extracting import FoundFeatures
+from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography_scores import (
     CURVE,
     HomographyScores,
     area_under_errors,
+    moved,
     score_homography,
 )
-from mkdesc.evaluation.photographs.scoring import MethodScores, PhotographOptions, score_methods
+from mkdesc.evaluation.photographs.scoring import (
+    MethodScores,
+    PhotographOptions,
+    by_pair,
+    pair_plot,
+    score_methods,
+)
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
@@ -50,7 +58,7 @@ def run_homography(
     options: PhotographOptions | None = None,
     threshold: float = 3.0,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Judge local features by homographies between photographs of planes.
@@ -76,12 +84,13 @@ def run_homography(
     if not 0 < threshold < np.inf:
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
     pairs = read_sequences(root)
+    options = options or PhotographOptions()
     judged = score_methods(
         "homography",
         pairs,
         partial(_score_pair, threshold),
         methods,
-        options or PhotographOptions(),
+        options,
         output,
         progress,
         workers,
@@ -89,7 +98,11 @@ def run_homography(
     )
     results = _results(pairs, judged)
     if output is not None:
-        save_results(output, results)
+        ranks = {
+            name: [score.corner_error for score in one.scores] for name, one in judged.items()
+        }
+        drawn = draw_gallery(output, pairs, ranks, _errors, options, "px")
+        save_results(output, results, pictures=drawn, key=KEY)
     return results
 
 
@@ -99,15 +112,30 @@ def _score_pair(
     found: tuple[FoundFeatures, FoundFeatures],
     matches: NDArray[np.int64],
 ) -> HomographyScores:
-    first, second = (_to_file_pixels(one) for one in found)
-    homography = np.linalg.inv(second) @ pair.homography @ first
     return score_homography(
         (found[0].features.xy, found[1].features.xy),
         matches,
-        np.asarray(homography / homography[2, 2], np.float64),
+        _truth(pair, found),
         (found[0].shape, found[1].shape),
         threshold,
     )
+
+
+def _errors(
+    pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Pixels (K,) of matches from where the truth has them."""
+    here, there = (one.features.xy[rows] for one, rows in zip(found, matches.T, strict=True))
+    return np.linalg.norm(moved(here, _truth(pair, found)) - there, axis=1)
+
+
+def _truth(
+    pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures]
+) -> NDArray[np.float64]:
+    """The true homography (3, 3), between the images as they were judged."""
+    first, second = (_to_file_pixels(one) for one in found)
+    homography = np.linalg.inv(second) @ pair.homography @ first
+    return np.asarray(homography / homography[2, 2], np.float64)
 
 
 def _to_file_pixels(found: FoundFeatures) -> NDArray[np.float64]:
@@ -142,20 +170,23 @@ def _results(
         "matching-accuracy",
         "Mean matching accuracy",
         "curves",
-        {"all pairs": curves},
+        {"": curves},
         "pixels",
         "share of matches within",
     )
     details = {
         name: {
-            "pairs": {
-                pair.name: score._asdict() for pair, score in zip(pairs, one.scores, strict=True)
-            },
+            "pairs": by_pair(pairs, one.scores),
             "seconds per pair": one.seconds,
         }
         for name, one in judged.items()
     }
-    return Results("homography", tuple(tables), details, (plot,))
+    plots = (
+        plot,
+        pair_plot("Distinct right matches", "distinct", "matches", details, labels),
+        pair_plot("Errors of the corners", "corner_error", "pixels", details, labels, log=True),
+    )
+    return Results("homography", tuple(tables), details, plots)
 
 
 def _distinct(

@@ -47,20 +47,20 @@ def _aliked(kornia: Any, state: dict[str, Any], weights: Path) -> Any:
     known = ("aliked-t16", "aliked-n32", "aliked-n16rot", "aliked-n16")
     name = next((one for one in known if one in weights.stem), "aliked-n16")
     module = kornia.feature.ALIKED(name, max_num_keypoints=1, detection_threshold=-1)
-    return _loaded(module, state, weights)
+    return load_weights(module, state, weights)
 
 
 def _disk(kornia: Any, state: dict[str, Any], weights: Path) -> Any:
-    return _loaded(kornia.feature.DISK(), state.get("extractor", state), weights)
+    return load_weights(kornia.feature.DISK(), state.get("extractor", state), weights)
 
 
 def _xfeat(kornia: Any, state: dict[str, Any], weights: Path) -> Any:
     module = kornia.feature.XFeat(1)
-    _loaded(module.net, state, weights, "fine_matcher.")
+    load_weights(module.net, state, weights, "fine_matcher.")
     return module
 
 
-def _loaded(module: Any, state: dict[str, Any], weights: Path, unused: str = " ") -> Any:
+def load_weights(module: Any, state: dict[str, Any], weights: Path, unused: str = " ") -> Any:
     """The module with its weights; those of the part that is not used may be missing."""
     try:
         missing, unknown = module.load_state_dict(state, strict=False)

@@ -3,15 +3,20 @@
 ===================================  ==============================================================
 ``mkdesc``                           what :class:`mkdesc.Features` does by itself
 ``DETECTOR``, ``MODEL``,             the same with another detector (``sift``, ``dog``, ...), with
-``DETECTOR+MODEL+upright``           another model (``photo-net``, a model file), upright; any of
-                                     these, with ``+`` between
-``rootsift``, ``sift-descriptor``    OpenCV's SIFT keypoints with its descriptor, and its root
+``DETECTOR+MODEL+upright+bits``      another model (``photo-net``, a model file), upright, by the
+                                     signs alone; any of these, with ``+`` between
+``rootsift``, ``sift-descriptor``    OpenCV's SIFT keypoints with its descriptor, and its root;
+``rootsift-plain``                   the last with keypoints as ``cv2.SIFT_create()`` finds them,
+                                     which are half a pixel of the doubled image off
 ``orb``, ``akaze``                   OpenCV's, binary
 ``aliked:FILE``, ``disk:FILE``,      kornia's networks with these weights; nothing is downloaded
 ``xfeat:FILE``
 ``opencv-aliked:FILE``,              OpenCV 5's, with an ONNX file
 ``opencv-disk:FILE``
 ``hloc:FILE``                        features in an HDF5 file of hloc's layout
+``FEATURES+lightglue:FILE``          matches of these features (aliked, disk, xfeat, hloc or your
+                                     own) by kornia's LightGlue with weights that were taught
+                                     for them, instead of mutual nearest neighbours
 ``MODULE:FUNCTION``                  any Python function: gray (H, W) uint8 and a number of
                                      keypoints in; positions (N, 2), descriptors (N, D) out
 ===================================  ==============================================================
@@ -36,16 +41,23 @@ from mkdesc.evaluation.photographs.base import (
     Photograph,
     PhotographFeatures,
 )
-from mkdesc.features.features import DEFAULT_MODEL, Features
+from mkdesc.features.features import Features
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, DETECTORS
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
-from mkdesc.models import bundled_models, read_card
+from mkdesc.models import DEFAULT_MODEL, bundled_models, read_card
 
 #: Binary features of OpenCV, and the arguments by which they find many keypoints.
 _BINARY: dict[str, tuple[str, dict[str, Any]]] = {
     "orb": ("ORB_create", {"nfeatures": 100_000}),
     "akaze": ("AKAZE_create", {}),
+}
+
+#: OpenCV's SIFT: whether descriptors are rooted, and keypoints of the doubled image precise.
+_SIFT = {
+    "rootsift": (True, True),
+    "rootsift-plain": (True, False),
+    "sift-descriptor": (False, True),
 }
 
 
@@ -67,11 +79,19 @@ def get_method(name: str) -> Method:
     >>> get_method("rootsift").extract(Photograph("noise", image), 10).descriptors.shape
     (10, 128)
     """
+    features, glued, weights = name.partition("+lightglue:")
+    if glued or name.startswith("lightglue:"):
+        return _with_lightglue(name, features, weights)
     kind, colon, rest = name.partition(":")
+    if name == "superpoint" or kind == "superpoint":
+        raise ValueError(
+            f"method {name!r}: kornia has no SuperPoint; extract its features with hloc, and give "
+            "hloc:FILE"
+        )
     if name in _BINARY:
         return Method(name, _opencv_binary(name), _opencv_version())
-    if name in ("rootsift", "sift-descriptor"):
-        return Method(name, _opencv_sift(name == "rootsift"), _opencv_version())
+    if name in _SIFT:
+        return Method(name, _opencv_sift(*_SIFT[name]), _opencv_version())
     if colon and kind in _BY_FILE:
         if not Path(rest).is_file():
             raise ValueError(f"method {name!r}: expected {kind}:FILE, and there is no such file")
@@ -81,8 +101,25 @@ def get_method(name: str) -> Method:
     return _ours(name)
 
 
+def _with_lightglue(name: str, features: str, weights: str) -> Method:
+    """A method whose features a network of its own matches."""
+    if ":" not in features or not weights:
+        raise ValueError(
+            f"method {name!r}: expected FEATURES+lightglue:FILE, with weights that were taught "
+            "for these features (aliked:FILE, disk:FILE, xfeat:FILE, hloc:FILE or "
+            "MODULE:FUNCTION); there are none for mkdesc's and for OpenCV's"
+        )
+    if not Path(weights).is_file():
+        raise ValueError(f"method {name!r}: there is no file {weights}")
+    from mkdesc.evaluation.photographs.lightglue import lightglue_matcher
+
+    found = get_method(features)
+    identity = {**found.identity, "lightglue sha256": file_hash(weights)}
+    return Method(name, found.extract, identity, lightglue_matcher(Path(weights)))
+
+
 def _ours(name: str) -> Method:
-    """Parts with ``+`` between: a detector, a model, ``upright``; each at most once."""
+    """Parts with ``+`` between: a detector, a model, ``upright``, ``bits``; each at most once."""
     given: dict[str, Any] = {}
     key: str
     value: str | bool
@@ -90,6 +127,8 @@ def _ours(name: str) -> Method:
     for part in parts[1:] if parts[0] == "mkdesc" else parts:
         if part == "upright":
             key, value = "upright", True
+        elif part == "bits":
+            key, value = "output", part
         elif part in DETECTORS:
             key, value = "detector", part
         elif part in bundled_models() or Path(part).is_file():
@@ -112,6 +151,8 @@ def _ours(name: str) -> Method:
         if most not in known:
             known[most] = Features(**settings, max_keypoints=most, n_threads=1)
         found, descriptors = known[most].extract(photograph.gray)
+        if known[most].output == "bits":
+            descriptors = np.unpackbits(descriptors, axis=1)
         return _checked(name, found.points[:, :2], descriptors)
 
     return Method(name, extract, identity)
@@ -121,9 +162,9 @@ def _opencv_version() -> dict[str, str]:
     return {"opencv": opencv().__version__}
 
 
-def _opencv_sift(rooted: bool) -> Extract:
+def _opencv_sift(rooted: bool, precise: bool) -> Extract:
     def extract(photograph: Photograph, most: int) -> PhotographFeatures:
-        made = opencv().SIFT_create(enable_precise_upscale=True)
+        made = opencv().SIFT_create(enable_precise_upscale=precise)
         keypoints = _strongest(made.detect(photograph.gray, None), most)
         keypoints, descriptors = made.compute(photograph.gray, keypoints)
         if descriptors is None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.arrays import is_number
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
 from mkdesc.evaluation.photographs.extracting import FoundFeatures
+from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
-from mkdesc.evaluation.photographs.pose_scores import PoseScores, score_pose
+from mkdesc.evaluation.photographs.pose_scores import PoseScores, epipolar_distances, score_pose
 from mkdesc.evaluation.photographs.scoring import (
     MethodScores,
     PhotographOptions,
+    by_pair,
+    pair_plot,
     score_methods,
 )
 from mkdesc.evaluation.report.plots import Plot
@@ -29,7 +35,7 @@ from mkdesc.evaluation.report.table import Row, Table, short_names
 LIMITS = (5.0, 10.0, 20.0)
 
 #: Thresholds of MAGSAC++, in pixels, that are tried where the best is to be chosen.
-THRESHOLDS = (0.5, 1.0, 1.5, 2.0, 3.0)
+THRESHOLDS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 #: Of so many pairs one is held out to choose the threshold on.
 HELD_OUT = 4
@@ -50,10 +56,10 @@ def run_pose(
     methods: Iterable[str] = DEFAULT_METHODS,
     *,
     options: PhotographOptions | None = None,
-    threshold: float | None = 1.0,
+    threshold: float | Literal["auto"] = 1.0,
     max_angle: float = MAX_ANGLE,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Judge local features by the relative poses that their matches give.
@@ -67,30 +73,73 @@ def run_pose(
     options
         What is asked of every method; None: 2,000 keypoints of photographs of 1,024 px.
     threshold
-        Of MAGSAC++, pixels; None: for each method the best of :data:`THRESHOLDS` on every fourth
-        pair, and the results are those of the other pairs.
+        Of MAGSAC++, pixels. ``"auto"``: for each method the best of :data:`THRESHOLDS` on a
+        quarter of the pairs, chosen by a hash of their names; the results are those of the
+        others.
     output, progress, workers
         As for :func:`mkdesc.evaluation.run_homography`.
     """
-    if threshold is not None and not 0 < threshold < np.inf:
-        raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
+    if threshold != "auto" and not (is_number(threshold) and 0 < threshold < np.inf):
+        raise ValueError(f"threshold: expected a finite number > 0 or 'auto', got {threshold!r}")
     pairs = read_pose_pairs(truth, max_angle)
-    tried = THRESHOLDS if threshold is None else (threshold,)
+    tried = THRESHOLDS if threshold == "auto" else (float(threshold),)
+    held_out = hold_out([pair.name for pair in pairs]) if threshold == "auto" else set()
+    options = options or PhotographOptions(max_size=1024)
     judged = score_methods(
         "pose",
         pairs,
         partial(_score_pair, tried),
         methods,
-        options or PhotographOptions(max_size=1024),
+        options,
         output,
         progress,
         workers,
         {"thresholds": list(tried), "pairs": [pair.name for pair in pairs]},
     )
-    results = _results(pairs, judged, tried)
+    scored = {name: _at_best_threshold(one, tried, held_out) for name, one in judged.items()}
+    reported = [pair for i, pair in enumerate(pairs) if i not in held_out]
+    results = _results(reported, scored, len(held_out))
     if output is not None:
-        save_results(output, results)
+        ranks = {name: [score.error for score in one.scores] for name, one in scored.items()}
+        drawn = draw_gallery(output, reported, ranks, _epipolar_errors, options, "degrees")
+        save_results(output, results, pictures=drawn, key=KEY)
     return results
+
+
+def hold_out(names: Sequence[str]) -> set[int]:
+    """Which of the pairs of these names to choose on: a quarter, whatever their order.
+
+    Examples
+    --------
+    >>> len(hold_out(["a", "b", "c", "d", "e"]))
+    2
+    """
+    if len(names) < 2:
+        raise ValueError("threshold: 'auto' needs two pairs or more, to choose on some of them")
+    digests = [hashlib.sha256(name.encode()).digest() for name in names]
+    order = sorted(range(len(names)), key=lambda i: (digests[i], i))
+    return set(order[: -(-len(names) // HELD_OUT)])
+
+
+class _Scored(NamedTuple):
+    """A method at one threshold: its scores on the pairs that are reported, and the rest."""
+
+    scores: list[PoseScores]
+    threshold: float
+    judged: MethodScores[list[PoseScores]]
+
+
+def _at_best_threshold(
+    judged: MethodScores[list[PoseScores]], tried: Sequence[float], held_out: set[int]
+) -> _Scored:
+    """At the threshold that is best on what is held out; at the first, if nothing is."""
+    areas = [
+        sum(area_under_errors([judged.scores[i][k].error for i in sorted(held_out)], LIMITS))
+        for k in range(len(tried))
+    ]
+    best = int(np.argmax(areas))
+    scores = [one[best] for i, one in enumerate(judged.scores) if i not in held_out]
+    return _Scored(scores, tried[best], judged)
 
 
 def _score_pair(
@@ -100,36 +149,40 @@ def _score_pair(
     matches: NDArray[np.int64],
 ) -> list[PoseScores]:
     """The scores of a pair, for each threshold."""
+    rays, focals = _rays(pair, found, matches)
+    return [
+        score_pose(rays, focals, pair.rotation, pair.translation, threshold)
+        for threshold in thresholds
+    ]
+
+
+def _epipolar_errors(
+    pair: PosePair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Pixels (K,) of matches from the true epipolar lines, in the images as they were judged."""
+    rays, focals = _rays(pair, found, matches)
+    return epipolar_distances(rays, pair.rotation, pair.translation) * np.sqrt(np.prod(focals))
+
+
+def _rays(
+    pair: PosePair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
+) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[float, float]]:
+    """Rays (K, 2) of the matches in either camera, and pixels for each unit of them."""
     rays, focals = [], []
     for one, camera, rows in zip(found, pair.cameras, matches.T, strict=True):
         xy = (one.features.xy[rows] + 0.5) / one.scale - 0.5
         rays.append(camera.rays(xy))
         focal = np.sqrt(abs(np.linalg.det(camera.matrix[:2, :2])))
         focals.append(float(focal * np.sqrt(one.scale[0] * one.scale[1])))
-    return [
-        score_pose(
-            (rays[0], rays[1]),
-            (focals[0], focals[1]),
-            pair.rotation,
-            pair.translation,
-            threshold,
-        )
-        for threshold in thresholds
-    ]
+    return (rays[0], rays[1]), (focals[0], focals[1])
 
 
-def _results(
-    pairs: list[PosePair],
-    judged: dict[str, MethodScores[list[PoseScores]]],
-    tried: Sequence[float],
-) -> Results:
-    labels = short_names(judged)
-    chosen = len(tried) > 1
-    reported = [i for i in range(len(pairs)) if not chosen or i % HELD_OUT]
-    rows, curves, details = [], {}, {}
-    for name, one in judged.items():
-        best = _best_threshold(one) if chosen else 0
-        scores = [one.scores[i][best] for i in reported]
+def _results(pairs: list[PosePair], scored: dict[str, _Scored], held_out: int) -> Results:
+    labels = short_names(scored)
+    degrees = np.linspace(0, LIMITS[-1], 41)
+    rows, details = [], {}
+    curves: dict[str, dict[str, list[float]]] = {}
+    for name, (scores, threshold, one) in scored.items():
         errors = [score.error for score in scores]
         matches = sum(score.matches for score in scores)
         values = (
@@ -137,31 +190,27 @@ def _results(
             round(float(np.mean([score.inliers for score in scores]))),
             sum(score.right for score in scores) / matches if matches else None,
             round(one.keypoints),
-            tried[best],
+            threshold,
             one.cost,
             one.seconds,
         )
         rows.append(Row(labels[name], values))
-        degrees = np.linspace(0, LIMITS[-1], 41)
         shares = (np.asarray(errors)[:, None] <= degrees).mean(axis=0)
         curves[labels[name]] = {"x": degrees.tolist(), "y": shares.tolist()}
-        details[name] = {
-            "pairs": {pairs[i].name: one.scores[i][best]._asdict() for i in reported},
-            "threshold": tried[best],
-        }
-    held = f"; thresholds chosen on {len(pairs) - len(reported)} others" if chosen else ""
-    title = f"Relative poses: {len(reported)} pairs{held}"
+        details[name] = {"pairs": by_pair(pairs, scores), "threshold": threshold}
+    held = f"; thresholds chosen on {held_out} others" if held_out else ""
+    title = f"Relative poses: {len(pairs)} pairs{held}"
     table = Table("pose", title, _COLUMNS, tuple(rows), corner="method")
-    plot = Plot(
-        "pose-errors", "Pose errors", "curves", {"all pairs": curves}, "degrees", "share of pairs"
+    plots = (
+        Plot(
+            "pose-errors",
+            "Pose errors",
+            "curves",
+            {"": curves},
+            "degrees",
+            "share of pairs",
+        ),
+        pair_plot("Pose errors", "error", "degrees", details, labels, log=True),
+        pair_plot("Inliers", "inliers", "inliers", details, labels),
     )
-    return Results("pose", (table,), details, (plot,))
-
-
-def _best_threshold(judged: MethodScores[list[PoseScores]]) -> int:
-    held_out = judged.scores[::HELD_OUT]
-    areas = [
-        area_under_errors([scores[i].error for scores in held_out], LIMITS)
-        for i in range(len(held_out[0]))
-    ]
-    return int(np.argmax([sum(area) for area in areas]))
+    return Results("pose", (table,), details, plots)

@@ -11,15 +11,17 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress, no_progress
+from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
     FoundFeatures,
     extract_all,
+    known_method,
     mean_cost,
 )
 from mkdesc.evaluation.photographs.methods import get_method, get_methods
+from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import open_run, with_earlier
 from mkdesc.matching.nearest import match_descriptors
 
@@ -46,7 +48,7 @@ class PhotographOptions(NamedTuple):
     max_size
         Pixels of the longer side that photographs are reduced to; None: they stay as they are.
     ratio
-        Of Lowe's test; None: mutual nearest neighbours alone.
+        Of Lowe's test; None: mutual nearest neighbours alone. Matchers of their own have none.
     """
 
     keypoints: int = 2000
@@ -93,7 +95,7 @@ def score_methods(
     methods: Iterable[str],
     options: PhotographOptions,
     output: str | Path | None,
-    tell: Progress | None,
+    progress: Progress,
     workers: Workers,
     more: dict[str, Any],
 ) -> dict[str, MethodScores[S]]:
@@ -114,14 +116,14 @@ def score_methods(
         What is asked of every method.
     output
         Run folder; None: nothing is kept.
-    tell, workers
+    progress, workers
         Who is told of what is done, and who does it.
     more
         What else the scores depend on, for the configuration of the run.
     """
     options.check()
     chosen = with_earlier(output, get_methods(list(methods)), get_method)
-    names = _names(pairs)
+    names = photograph_names(pairs)
     files = {name: path for path, name in names.items()}
     config = {
         "benchmark": benchmark,
@@ -129,17 +131,16 @@ def score_methods(
         **more,
         "descriptors": {method.name: method.identity for method in chosen},
     }
-    report = tell or no_progress
     judged = {}
     with open_run(output, config, files) as folder:
         settings = Extraction(folder.absolute(), options.keypoints, options.max_size)
-        extract_all(chosen, files, settings, workers, report)
+        extract_all(chosen, files, settings, workers, progress)
         for method in chosen:
             work = partial(_score, settings, method.name, options.ratio, names, score)
             rows: list[tuple[S, float]] = []
             for row in in_order(work, pairs, workers):
                 rows.append(row)
-                report(f"pairs: {method.name}", len(rows), len(pairs))
+                progress(f"pairs: {method.name}", len(rows), len(pairs))
             found = [settings.load(method.name, name) for name in files]
             judged[method.name] = MethodScores(
                 [row for row, _ in rows],
@@ -150,7 +151,7 @@ def score_methods(
     return judged
 
 
-def _names(pairs: Iterable[_ImagePair]) -> dict[Path, str]:
+def photograph_names(pairs: Iterable[_ImagePair]) -> dict[Path, str]:
     """Names of photographs: folder and file, or the whole path where these are not enough."""
     paths = dict.fromkeys(path for pair in pairs for path in pair.images)
     short = {path: f"{path.parent.name}/{path.name}" for path in paths}
@@ -169,10 +170,74 @@ def _score(
 ) -> tuple[S, float]:
     a, b = (settings.load(method, names[path]) for path in pair.images)
     start = time.perf_counter()
-    matches = np.empty((0, 2), np.int64)
-    if len(a.features.xy) and len(b.features.xy):
-        matches = match_descriptors(
-            a.features.descriptors, b.features.descriptors, ratio=ratio
-        ).pairs
-    found = score(pair, (a, b), matches)
+    found = score(pair, (a, b), match_photographs(method, a, b, ratio))
     return found, time.perf_counter() - start
+
+
+def match_photographs(
+    method: str, a: FoundFeatures, b: FoundFeatures, ratio: float | None
+) -> NDArray[np.int64]:
+    """Matches (K, 2) between two photographs, by rows of their features.
+
+    Parameters
+    ----------
+    method
+        Its name: it may have a matcher of its own.
+    a, b
+        What it found in either.
+    ratio
+        As for :class:`PhotographOptions`.
+    """
+    if not len(a.features.xy) or not len(b.features.xy):
+        return np.empty((0, 2), np.int64)
+    own = known_method(method).match
+    if own is not None:
+        return own(a.features, b.features, (a.shape, b.shape))
+    rows = a.features.descriptors, b.features.descriptors
+    return match_descriptors(*rows, ratio=ratio).pairs
+
+
+class _Scores(Protocol):
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+def by_pair(pairs: Sequence[P], scores: Sequence[_Scores]) -> dict[str, dict[str, Any]]:
+    """Scores by the names of their pairs, as plain values; None for what is not finite."""
+    return {
+        pair.name: {
+            key: None if isinstance(value, float) and not np.isfinite(value) else value
+            for key, value in score._asdict().items()
+        }
+        for pair, score in zip(pairs, scores, strict=True)
+    }
+
+
+def pair_plot(
+    title: str,
+    key: str,
+    unit: str,
+    details: dict[str, Any],
+    labels: dict[str, str],
+    log: bool = False,
+) -> Plot:
+    """One score of every pair, by each method against the first.
+
+    Parameters
+    ----------
+    title, unit
+        Above the plot, and along its axes.
+    key
+        Which score.
+    details
+        By method, with what :func:`by_pair` gives as ``pairs``.
+    labels
+        What methods are called in plots.
+    log
+        Whether axes are logarithmic.
+    """
+    series = {
+        labels[name]: {pair: scores[key] for pair, scores in one["pairs"].items()}
+        for name, one in details.items()
+    }
+    name = f"pairs-{key.replace('_', '-')}"
+    return Plot(name, f"{title}, pair by pair", "pairs", {"": series}, unit, unit, log)

@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.progress import Progress
+from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
 from mkdesc.evaluation.cache import DescriptorCache
 from mkdesc.evaluation.cache_filling import fill_cache
-from mkdesc.evaluation.contenders import (
+from mkdesc.evaluation.contenders.base import (
     CsvDescriptor,
     Descriptor,
     LearnedDescriptor,
     PatchDescriptor,
     ProjectedDescriptor,
     base_of,
-    get_descriptor,
-    get_descriptors,
 )
+from mkdesc.evaluation.contenders.registry import get_descriptor, get_descriptors
 from mkdesc.evaluation.phototourism.protocols import evaluate_revisited, score_pairs
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.published import PAPER_ROWS, REVISITED, TABLE_1
@@ -87,7 +86,7 @@ def run_phototourism(
     protocol: str = "fpr95",
     public_code: bool = False,
     output: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     workers: Workers = None,
 ) -> Results:
     """Evaluate descriptors on all combinations of training and test subsets.
@@ -97,7 +96,7 @@ def run_phototourism(
     root
         Folder of subsets in the Phototourism layout.
     descriptors
-        Names, descriptors or callables (:mod:`mkdesc.evaluation.contenders`); None: the seven
+        Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: the seven
         rows of the paper's Table 1. Those that are learned are learned on the training subset
         alone: on all its patches and the matching pairs of its largest file of pairs.
     subsets
@@ -112,7 +111,7 @@ def run_phototourism(
     progress
         Called with what is being described, the patches done and their number.
     workers
-        An executor or a Dask client whose processes describe; ``output`` must be a place that
+        An executor or a Dask client whose processes describe; ``output`` must be a folder that
         they see. None: this process describes.
     """
     if protocol not in PROTOCOLS:

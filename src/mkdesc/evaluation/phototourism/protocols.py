@@ -92,7 +92,6 @@ def evaluate_revisited(
     points: ArrayLike,
     images: ArrayLike,
     public_code: bool = False,
-    positives: Where | None = None,
 ) -> RevisitedScores:
     """Mean average precision over images, Lowe's ratio as the score.
 
@@ -100,6 +99,11 @@ def evaluate_revisited(
     patch to the nearest patch of another point in the same image. The match is right where
     d+ < d-; its score is 1 - min(d+, d-) / max(d+, d-); and an image's AP is that of all its
     matches, ranked by this score, where the right ones are the positives (0 if none is right).
+
+    The other patches of the point are those within the same image, as in the published subsets,
+    where ``interest.txt`` names the point's reference image. If no image has such a pair, they are
+    those across images, and d- is measured in the image that the other patch is in, as when two
+    images are matched: ``interest.txt`` then names the image that each patch was cut from.
 
     Parameters
     ----------
@@ -111,12 +115,6 @@ def evaluate_revisited(
         Do what the public code does: it looks for the nearest other patch only in images of over
         1000 patches, and there not for those after the last multiple of 128; for the rest, the
         image's first patch stands in. Equal distances count as right.
-    positives
-        ``"within"``: the other patches of the point are those in the same image, as in the
-        published subsets, where ``interest.txt`` names the point's reference image.
-        ``"across"``: those in all other images, and d- is measured in the image that the other
-        patch is in, as when two images are matched; for sets whose ``interest.txt`` names the
-        image that the patch was cut from. By default, within if any image has such a pair.
 
     Examples
     --------
@@ -133,9 +131,8 @@ def evaluate_revisited(
     values = as_descriptors(descriptors, len(label))
     names, image = np.unique(image, return_inverse=True)
     label = np.unique(label, return_inverse=True)[1]
-    if positives is None:
-        key = label * len(names) + image
-        positives = "within" if len(np.unique(key)) < len(key) else "across"
+    key = label * len(names) + image
+    positives: Where = "within" if len(np.unique(key)) < len(key) else "across"
     if public_code and positives == "across":
         raise ValueError("public_code: needs pairs within an image, and there are none")
     anchor, other, owner = _positive_pairs(label, image, positives)
@@ -213,7 +210,7 @@ def _nearest_others(
         found = np.full(len(asked), here[0])
         mined = np.ones(len(asked), bool)
         if public_code:
-            # ``asked`` are patches of this image: their places in it say what was mined.
+            # ``asked`` are patches of this image: their positions in it say what was mined.
             last = len(here) // PUBLIC_BLOCK * PUBLIC_BLOCK if len(here) > PUBLIC_LIMIT else 0
             mined = np.searchsorted(here, asked) < last
         half_norms = np.einsum("ij,ij->i", values[here], values[here]) / 2

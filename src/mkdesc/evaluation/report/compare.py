@@ -10,7 +10,10 @@ from mkdesc.evaluation.report.runs import Results, read_run
 from mkdesc.evaluation.report.table import Row, Table
 
 #: What must agree for numbers to be comparable, beside the benchmark.
-_DATA = ("subsets", "sequences", "split", "lists", "protocol", "public_code")
+_DATA = (
+    *("subsets", "sequences", "split", "lists", "protocol", "public_code"),
+    *("pairs", "keypoints", "max_size", "ratio", "threshold", "thresholds"),
+)
 
 
 def compare_runs(folders: Sequence[str | Path]) -> Results:

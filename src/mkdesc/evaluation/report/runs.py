@@ -5,8 +5,11 @@
     configuration continues from the cache, and may add descriptors; one with another is refused.
 ``cache/``
     Descriptors, one folder each.
-``results.json``, ``table.md``, ``*.png``
-    All results as data, the tables for reading, and plots.
+``report.html``
+    Tables, plots and pictures on one page that needs no other file.
+``results.json``, ``pairs.csv``, ``table.md``, ``*.png``
+    All results as data, those of pairs of photographs as a table, the tables for reading, and
+    plots.
 """
 
 from __future__ import annotations
@@ -24,8 +27,17 @@ from mkdesc._support.installed import versions
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import WorkFolder, content_part
+from mkdesc.evaluation.report.page import OWN_PAGE, Picture, page_of, pairs_csv
 from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
 from mkdesc.evaluation.report.table import Table
+
+#: What the texts in a run folder have in them.
+_TEXTS = {
+    "results.json": rb"\A\{\s*\"benchmark\"",
+    "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|",
+    "pairs.csv": rb"\Amethod,pair,",
+    "report.html": OWN_PAGE,
+}
 
 
 class _HasName(Protocol):
@@ -98,6 +110,7 @@ def open_run(
             yield Path(temporary)
         return
     _work(folder).open(config, inputs, grows="descriptors", versions=versions())
+    _check_files(folder, ())  # of plots it is not known yet which there will be
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     yield cache
@@ -160,23 +173,54 @@ def check_results(
     for read in reads:
         if is_same(folder, read):
             raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
-    if not Path(folder).is_dir():
-        return
-    own = {"results.json": rb"\A\{\s*\"benchmark\"", "table.md": rb"\A\*\*[^\n]+\*\*\n\n\|"}
-    for name, kind in (own | {f"{plot.name}.png": OWN_PLOT for plot in results.plots}).items():
+    if Path(folder).is_dir():
+        _check_files(folder, results.plots, reads, overwrite)
+
+
+def _check_files(
+    folder: str | Path,
+    plots: Sequence[Plot],
+    reads: Sequence[str | Path] = (),
+    overwrite: bool | None = None,
+) -> None:
+    """Refuse a folder that has other files of the names that results have."""
+    own = _TEXTS | {f"{plot.name}.png": OWN_PLOT for plot in plots}
+    for name, kind in own.items():
         check_target(Path(folder, name), reads, kind, overwrite)
 
 
-def save_results(folder: str | Path, results: Results) -> list[str]:
-    """Write ``results.json``, ``table.md`` and the plots; returns the names of the files.
+def save_results(
+    folder: str | Path,
+    results: Results,
+    overwrite: bool | None = None,
+    pictures: Sequence[Picture] = (),
+    key: str = "",
+) -> list[str]:
+    """Write ``results.json``, ``table.md``, the page and the plots; returns the names of files.
 
-    Without matplotlib there are no plots.
+    Without matplotlib there are no files of plots; the page has them all the same. Nothing is
+    written over other files of these names, unless ``overwrite`` says so.
+
+    Parameters
+    ----------
+    folder, results
+        The run folder, and what came of the run.
+    overwrite
+        As for :func:`check_results`.
+    pictures, key
+        As for :func:`mkdesc.evaluation.report.page.page_of`.
     """
     run = Path(folder)
+    title = f"Results: {results.benchmark}"
+    _check_files(run, results.plots, overwrite=overwrite)
     texts = {
         "results.json": json.dumps(results.to_dict(), indent=1) + "\n",
         "table.md": results.markdown(),
+        "report.html": page_of(title, results.tables, results.plots, pictures, key),
     }
+    table = pairs_csv(results.details)
+    if table is not None:
+        texts["pairs.csv"] = table
     for name, text in texts.items():
         with atomic_path(run / name) as partial:
             partial.write_text(text, encoding="utf-8")

@@ -44,8 +44,8 @@ export function slider(text, { min, max, step, value, label }, show, onInput) {
   return element("label", {}, element("span", { textContent: text }), input, output);
 }
 
-const structureOf = ({ preparation, parts }) =>
-  preparation + parts.map((part) => part.map((factor) => factor.name).join("*")).join("+");
+const structureOf = ({ preparation, products }) =>
+  preparation + products.map((part) => part.map((factor) => factor.name).join("*")).join("+");
 
 /** A factor of another attribute: its kernel is kept, or begins as the paper's. */
 function renamed(factor, name) {
@@ -69,7 +69,7 @@ export function showComposer(container, parametrization, onChange) {
   }
   const kernels = distinctKernels(parametrization);
   container.querySelectorAll(".factor").forEach((row, i) => {
-    const factor = parametrization.parts.flat()[i];
+    const factor = parametrization.products.flat()[i];
     const index = kernels.findIndex(({ kappa, n }) => kappa === factor.kappa && n === factor.n);
     row.firstChild.style.background = index < 0 ? "transparent" : COLOURS.lines[index % COLOURS.lines.length];
   });
@@ -77,20 +77,20 @@ export function showComposer(container, parametrization, onChange) {
 
 function products(container, onChange) {
   container.updates = [];
-  const { parts } = container.current;
+  const { products } = container.current;
   /** Replace one product; none left of it removes it. */
   const change = (index, part) => {
-    const { preparation, parts: old } = container.current;
+    const { preparation, products: old } = container.current;
     const next = old.map((other, i) => (i === index ? part : other)).filter((p) => p.length);
     const explicit = next.flat().some(({ kappa }) => !kappa);
     const fits = !explicit || data.preparations[preparation].standardise;
-    if (next.length) onChange({ preparation: fits ? preparation : "standard", parts: next });
+    if (next.length) onChange({ preparation: fits ? preparation : "standard", products: next });
   };
-  const rows = parts.map((part, index) => {
-    const legend = parts.length > 1 ? `Product ${index + 1}` : "Product of kernels";
+  const rows = products.map((part, index) => {
+    const legend = products.length > 1 ? `Product ${index + 1}` : "Product of kernels";
     const add = element("button", { type: "button", textContent: "Add attribute" });
     add.addEventListener("click", () => {
-      const now = container.current.parts[index];
+      const now = container.current.products[index];
       const free = Object.keys(ATTRIBUTES).find((name) => now.every((f) => f.name !== name));
       if (free) change(index, [...now, renamed({}, free)]);
     });
@@ -101,9 +101,9 @@ function products(container, onChange) {
   });
   const more = element("button", { type: "button", textContent: "Add product" });
   more.addEventListener("click", () => {
-    const { preparation, parts: now } = container.current;
+    const { preparation, products: now } = container.current;
     const fresh = ["x", "y", "theta"].map((name) => renamed({}, name));
-    onChange({ preparation, parts: [...now, fresh] });
+    onChange({ preparation, products: [...now, fresh] });
   });
   const label = ({ name, side, standardise }) =>
     standardise ? `${name}: ${side} px, contrast removed` : "as in the paper";
@@ -122,11 +122,11 @@ function products(container, onChange) {
 }
 
 function factorRow(container, index, i, change) {
-  const factor = () => container.current.parts[index][i];
+  const factor = () => container.current.products[index][i];
   const replace = (next) =>
     change(
       index,
-      container.current.parts[index].map((other, j) => (j === i ? next : other)),
+      container.current.products[index].map((other, j) => (j === i ? next : other)),
     );
   const name = SYMBOLS[factor().name];
   const select = element(
@@ -140,7 +140,7 @@ function factorRow(container, index, i, change) {
   remove.addEventListener("click", () =>
     change(
       index,
-      container.current.parts[index].filter((_, j) => j !== i),
+      container.current.products[index].filter((_, j) => j !== i),
     ),
   );
   const swatch = element("span", { className: "swatch" });

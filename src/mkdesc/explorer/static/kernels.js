@@ -34,7 +34,7 @@ const KERNEL = /^\s*(\w+)\s*(?:\(([^()]*)\))?\s*$/;
 
 /**
  * Read a parametrization from the text that Python reads and writes.
- * Returns {preparation, parts: [[{name, kappa, n}, ...], ...]}; throws an Error that says what is
+ * Returns {preparation, products: [[{name, kappa, n}, ...], ...]}; throws an Error that says what is
  * wrong.
  */
 export function parseParametrization(text, data) {
@@ -46,14 +46,14 @@ export function parseParametrization(text, data) {
       throw new Error(`unknown preparation ${preparation}`);
     }
   }
-  const parts = rest.split(/\+(?![^(]*\))/).flatMap((part) => {
+  const products = rest.split(/\+(?![^(]*\))/).flatMap((part) => {
     const known = named(part, data);
     if (!known) return [part.split("*").map((factor) => parseFactor(factor, data))];
     const inner = parseParametrization(known, data);
     if (inner.preparation !== preparation) throw new Error(`${part.trim()} cannot be added here`);
-    return inner.parts;
+    return inner.products;
   });
-  const parametrization = { preparation, parts };
+  const parametrization = { preparation, products };
   checkParametrization(parametrization, data);
   return parametrization;
 }
@@ -79,8 +79,8 @@ function parseFactor(text, data) {
 }
 
 /** Throw an Error if products do not make sense; the rules are those of Python. */
-function checkParametrization({ preparation, parts }, data) {
-  for (const part of parts) {
+function checkParametrization({ preparation, products }, data) {
+  for (const part of products) {
     const names = part.map((factor) => factor.name);
     const twice = names.find((name, i) => names.indexOf(name) !== i);
     if (twice) throw new Error(`${twice} is there twice in one product`);
@@ -93,7 +93,7 @@ function checkParametrization({ preparation, parts }, data) {
       throw new Error("intensity and shape need the preparation 'standard'");
     }
   }
-  const dims = parametrizationDims({ parts });
+  const dims = parametrizationDims({ products });
   if (dims > data.most_dims) {
     throw new Error(`${dims} numbers per descriptor, at most ${data.most_dims}`);
   }
@@ -103,8 +103,8 @@ const factorText = ({ name, kappa, n }) =>
   name === "shape" ? name : name === "intensity" ? `${name}(${n})` : `${name}(${kappa},${n})`;
 
 /** The text of a parametrization, as Python writes it. */
-export function formatParametrization({ preparation, parts }) {
-  const text = parts.map((part) => part.map(factorText).join("*")).join(" + ");
+export function formatParametrization({ preparation, products }) {
+  const text = products.map((part) => part.map(factorText).join("*")).join(" + ");
   return preparation === "paper" ? text : `${preparation}: ${text}`;
 }
 
@@ -112,8 +112,8 @@ const factorDims = ({ name, n }) => (name === "shape" ? 9 : name === "intensity"
 const partDims = (part) => part.reduce((dims, factor) => dims * factorDims(factor), 1);
 
 /** Length of the raw descriptor. */
-export function parametrizationDims({ parts }) {
-  return parts.reduce((sum, part) => sum + partDims(part), 0);
+export function parametrizationDims({ products }) {
+  return products.reduce((sum, part) => sum + partDims(part), 0);
 }
 
 /** Whether a product looks at an attribute of this name. */
@@ -125,13 +125,13 @@ export const isWeighted = (part) =>
   !part.some(({ name }) => EXPLICIT.includes(name));
 
 /** What the response of each product is multiplied by when they are added up; as in Python. */
-function partScales({ preparation, parts }, data) {
-  if (parts.length === 1 || data.preparations[preparation].joint) return parts.map(() => 1);
+function partScales({ preparation, products }, data) {
+  if (products.length === 1 || data.preparations[preparation].joint) return products.map(() => 1);
   const self = (part) =>
     part
       .filter(({ kappa }) => kappa)
       .reduce((value, { kappa, n }) => value * truncated(coefficients(kappa, n), 0), 1);
-  return parts.map((part) => 1 / parts.length / self(part));
+  return products.map((part) => 1 / products.length / self(part));
 }
 
 /**
@@ -195,11 +195,11 @@ function orderedFactors(part) {
  * Feature maps of `count` pixels, a Float32Array of count x dims. Every product's features are
  * multiplied by its entry in `scales` (numbers, or arrays of one number per pixel).
  */
-export function featureMaps({ parts }, values, count, scales) {
-  const dims = parametrizationDims({ parts });
+export function featureMaps({ products }, values, count, scales) {
+  const dims = parametrizationDims({ products });
   const out = new Float32Array(count * dims);
   let start = 0;
-  parts.forEach((part, index) => {
+  products.forEach((part, index) => {
     const factors = orderedFactors(part);
     const writers = factors.map(featureWriter);
     const buffers = factors.map((factor) => new Float64Array(factorDims(factor)));

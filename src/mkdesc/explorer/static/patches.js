@@ -140,7 +140,7 @@ export function rawDescription(patch, parametrization, data) {
   const preparation = data.preparations[parametrization.preparation];
   const { values, size, weight, window } = pixelValues(patch, preparation, data);
   const gradient = weight.map((value, i) => value * window[i]);
-  const weights = parametrization.parts.map((part) => (isWeighted(part) ? gradient : window));
+  const weights = parametrization.products.map((part) => (isWeighted(part) ? gradient : window));
   const features = featureMaps(parametrization, values, size * size, weights);
   const dims = parametrizationDims(parametrization);
   const raw = new Float64Array(dims);
@@ -155,8 +155,8 @@ export function rawDescription(patch, parametrization, data) {
       scale[d] /= length;
     }
   };
-  const ends = parametrization.parts.map((_, i) =>
-    parametrizationDims({ parts: parametrization.parts.slice(0, i + 1) }),
+  const ends = parametrization.products.map((_, i) =>
+    parametrizationDims({ products: parametrization.products.slice(0, i + 1) }),
   );
   if (!preparation.joint) ends.forEach((end, i) => normalise(ends[i - 1] ?? 0, end));
   normalise(0, dims);

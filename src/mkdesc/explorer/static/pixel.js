@@ -87,7 +87,7 @@ export function showChoices(parametrization) {
     $("whitening").value = state.w;
     $("whitening-note").textContent = whiteningNote(modelOf(state.w));
   });
-  piece("looks", [parametrization.parts.map((part) => part.map(({ name }) => name))], () => {
+  piece("looks", [parametrization.products.map((part) => part.map(({ name }) => name))], () => {
     const uses = usesOf(parametrization);
     for (const who of ["p", "q"]) $(`look-${who}`).replaceChildren(...lookControls(who, uses));
     $("look-note").textContent = uses.gradient
@@ -133,8 +133,8 @@ function whiteningNote(model) {
     : "The map shows φ(p)ᵀAAᵀφ(q) with the mean taken off: how a pixel pair counts after the projection A.";
 }
 
-function usesOf({ parts }) {
-  const any = (...names) => parts.some((part) => names.some((name) => looksAt(part, name)));
+function usesOf({ products }) {
+  const any = (...names) => products.some((part) => names.some((name) => looksAt(part, name)));
   return {
     gradient: any("theta", "relative_theta"),
     intensity: any("intensity"),
@@ -208,18 +208,18 @@ export function showMap(parametrization) {
 }
 
 function pythonLine() {
-  const parts = [`(${state.y}, ${state.x})`, JSON.stringify(state.k)];
+  const options = [`(${state.y}, ${state.x})`, JSON.stringify(state.k)];
   const uses = usesOf(memo.kernel.value);
   const number = (value) => String(Number(value.toFixed(4)));
   for (const who of ["p", "q"]) {
     const { theta, intensity, shape } = look(who);
-    if (uses.gradient && theta) parts.push(`${who}_theta=${number(theta)}`);
-    if (uses.intensity) parts.push(`${who}_intensity=${number(intensity)}`);
-    if (uses.shape) parts.push(`${who}_shape=(${shape.map(number).join(", ")})`);
+    if (uses.gradient && theta) options.push(`${who}_theta=${number(theta)}`);
+    if (uses.intensity) options.push(`${who}_intensity=${number(intensity)}`);
+    if (uses.shape) options.push(`${who}_shape=(${shape.map(number).join(", ")})`);
   }
   const model = modelOf(state.w);
-  if (model?.linear) parts.push(`whitening=${JSON.stringify(model.kind === "file" ? "FILE" : model.name)}`);
-  return `mkdesc.patch_map(${parts.join(", ")})`;
+  if (model?.linear) options.push(`whitening=${JSON.stringify(model.kind === "file" ? "FILE" : model.name)}`);
+  return `mkdesc.patch_map(${options.join(", ")})`;
 }
 
 export function showKernels(parametrization) {

@@ -84,9 +84,9 @@ export function drawMap(div, values) {
 }
 
 /** Different kernels among the factors of a parametrization: [{kappa, n, names}]. */
-export function distinctKernels({ parts }) {
+export function distinctKernels({ products }) {
   const found = new Map();
-  for (const { name, kappa, n } of parts.flat()) {
+  for (const { name, kappa, n } of products.flat()) {
     if (!kappa) continue;
     const key = `${kappa},${n}`;
     if (!found.has(key)) found.set(key, { kappa, n, names: new Set() });

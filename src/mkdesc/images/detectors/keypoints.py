@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_integer
+from mkdesc._support.dataframes import make_dataframe
 from mkdesc.images.reading import opencv
 
 if TYPE_CHECKING:
     import cv2
+    import pandas as pd
 
 
 #: Sigma of the first image of SIFT's pyramid, and images per octave that keypoints are found in.
@@ -109,6 +111,20 @@ class Keypoints:
         points[:, 2] = [keypoint.size / 2 for keypoint in keypoints]
         points[:, 3] = [max(keypoint.angle, 0.0) for keypoint in keypoints]
         return cls(points, np.array([keypoint.response for keypoint in keypoints], np.float32))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A data frame of pandas with the columns ``x``, ``y``, ``sigma``, ``angle``, ``score``.
+
+        Examples
+        --------
+        >>> Keypoints([[10, 20, 3, 90]], [0.5]).to_dataframe()
+              x     y  sigma  angle  score
+        0  10.0  20.0    3.0   90.0    0.5
+        """
+        names = ("x", "y", "sigma", "angle")
+        return make_dataframe(
+            {**dict(zip(names, self.points.T, strict=True)), "score": self.scores}
+        )
 
     def to_opencv(self) -> list[cv2.KeyPoint]:
         """``cv2.KeyPoint`` objects.

@@ -36,9 +36,9 @@ def _combined() -> NDArray[np.float64]:
     pixels; each over the product of its distances from the others, as that leaves it out.
     """
     points = np.array([0, 1, -1, 2, -2, 0.5, -0.5])
-    apart = points[:, None] - points[None]
-    np.fill_diagonal(apart, 1)
-    products = apart.prod(axis=1) * [-1, 1, 1, 1, 1, 1, 1]
+    differences = points[:, None] - points[None]
+    np.fill_diagonal(differences, 1)
+    products = differences.prod(axis=1) * [-1, 1, 1, 1, 1, 1, 1]
     finite = points[:, None] ** np.arange(5) / products[:, None]
     return np.vstack([finite, [0, 0, 0, 0, 1]])
 

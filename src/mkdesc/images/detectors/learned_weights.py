@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,14 +127,19 @@ def load_weights(weights: str | os.PathLike[str]) -> Weights:
     """
     if not isinstance(weights, (str, os.PathLike)):
         raise ValueError(f"weights: expected a name or a file, got {weights!r}")
-    name = os.fspath(weights)
-    if name in bundled_weights():
-        with as_file(files("mkdesc.images.detectors") / "weights" / f"{name}{_SUFFIX}") as path:
-            return _read(name, path)
-    if not Path(name).is_file():
+    name, path = os.fspath(weights), weights_file(weights)
+    if not path.is_file():
         known = ", ".join(bundled_weights()) or "none are bundled"
         raise FileNotFoundError(f"no weights {name!r}: neither a file nor one of {known}")
-    return _read(name, Path(name))
+    return _read(name, path)
+
+
+def weights_file(weights: str | os.PathLike[str]) -> Path:
+    """The file that weights are read from, by their name or their file."""
+    name = os.fspath(weights)
+    if name in bundled_weights():
+        return Path(str(files("mkdesc.images.detectors") / "weights" / f"{name}{_SUFFIX}"))
+    return Path(name)
 
 
 def _read(name: str, path: Path) -> Weights:

@@ -1,0 +1,53 @@
+"""Files of poses that are damaged are refused by name."""
+
+import cv2
+import numpy as np
+import pytest
+
+from mkdesc.datasets.poses import read_pose_pairs
+
+IDENTITY = "1 0 0 0 1 0 0 0 1"
+POSE = "1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (f"a.png b.png 0 x {IDENTITY} {IDENTITY} {POSE}".encode(), r"pairs\.txt, line 1: "),
+        (f"a.png b.png 0 nan {IDENTITY} {IDENTITY} {POSE}".encode(), r"pairs\.txt, line 1: "),
+        (b"\xff\xfe a.png", r"pairs\.txt: not text in UTF-8"),
+    ],
+)
+def test_lists_that_are_none_are_named(tmp_path, content, message):
+    (tmp_path / "pairs.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_pose_pairs(tmp_path / "pairs.txt")
+
+
+@pytest.mark.parametrize(
+    ("size", "image", "message"),
+    [
+        ("0 240", None, r"a\.png\.camera: expected a width and a height"),
+        ("320 240", b"nothing", r"images/a\.png: "),
+    ],
+)
+def test_cameras_that_cannot_be_are_named(tmp_path, size, image, message):
+    for part in ("images", "cameras"):
+        (tmp_path / part).mkdir()
+    for name in ("a.png", "b.png"):
+        cv2.imwrite(str(tmp_path / "images" / name), np.zeros((24, 32), np.uint8))
+        text = f"{IDENTITY} 0 0 0 {IDENTITY} 0 0 0 {size}"
+        (tmp_path / "cameras" / f"{name}.camera").write_text(text)
+    if image is not None:
+        (tmp_path / "images/a.png").write_bytes(image)
+    with pytest.raises(ValueError, match=message):
+        read_pose_pairs(tmp_path)
+
+
+def test_pairs_of_imc_that_are_none_are_named(tmp_path):
+    for part in ("calibration", "images", "new-vis-pairs"):
+        (tmp_path / part).mkdir()
+    for listed in (np.array(["a-b-c"]), np.arange(3), np.array("a")):
+        np.save(tmp_path / "new-vis-pairs/keys-th-0.1.npy", listed)
+        with pytest.raises(ValueError, match=r"keys-th-0\.1\.npy: not a list of pairs"):
+            read_pose_pairs(tmp_path)

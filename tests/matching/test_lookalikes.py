@@ -1,0 +1,69 @@
+"""Identical windows, drawn: whatever agrees, nobody can say which window is which."""
+
+import cv2
+import numpy as np
+import pytest
+
+import mkdesc
+from mkdesc.features.image_pair import match_images
+from mkdesc.images.frames import frames_from_points
+from mkdesc.matching.frame_matches import FrameMatches, plain_features
+from mkdesc.matching.lookalikes import share_repeated
+
+
+def window(rng, side=64):
+    drawn = np.full((side, side), 90, np.uint8)
+    cv2.rectangle(drawn, (6, 4), (side - 8, side - 6), 30, -1)
+    cv2.line(drawn, (side // 2, 4), (side // 2, side - 6), 200, 3)
+    for x, y in rng.integers(8, side - 10, (12, 2)).tolist():
+        cv2.circle(drawn, (x, y), int(rng.integers(1, 4)), int(rng.integers(0, 255)), -1)
+    return drawn
+
+
+def facade(rng, same):
+    """Six rows of twelve windows, 96 px apart; all the same, or each another one."""
+    wall = np.full((6 * 96, 12 * 96), 150, np.float32)
+    only = window(rng)
+    for y in range(16, wall.shape[0], 96):
+        for x in range(16, wall.shape[1], 96):
+            wall[y : y + 64, x : x + 64] = only if same else window(rng)
+    return wall
+
+
+def seen(rng, wall, left, noise):
+    view = cv2.GaussianBlur(wall[:, left : left + 700], (0, 0), 0.7)
+    return np.clip(view + rng.normal(0, noise, view.shape), 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("geometry", ["auto", "homography"])
+@pytest.mark.parametrize(("shift", "noise"), [(192, 0), (205, 1), (328, 3)])
+def test_a_shift_of_a_regular_facade_is_not_believed(geometry, shift, noise):
+    rng = np.random.default_rng(0)
+    wall = facade(rng, same=True)
+    views = [seen(rng, wall, left, noise) for left in (0, shift)]
+    found = match_images(*views, mkdesc.Features(2000), geometry=geometry)
+    assert found.verdict != "verified"
+
+
+def test_a_facade_of_windows_that_differ_is_believed():
+    rng = np.random.default_rng(0)
+    wall = facade(rng, same=False)
+    views = [seen(rng, wall, left, noise=3) for left in (0, 328)]
+    found = match_images(*views, mkdesc.Features(1000))
+    moved = (found.points_a - found.points_b)[found.inliers]
+    np.testing.assert_allclose(np.median(moved, axis=0), [328, 0], atol=0.1)
+
+
+def test_how_much_is_repeated_does_not_depend_on_how_descriptors_are_kept():
+    rng = np.random.default_rng(0)
+    points = np.column_stack([rng.uniform(0, 500, (60, 2)), np.full(60, 2.0), np.zeros(60)])
+    unit = rng.normal(size=(60, 64))
+    unit[20:40] = unit[:20] + rng.normal(0, 0.01, (20, 64))  # twenty things are there twice
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    rows = np.repeat(np.arange(60)[:, None], 2, axis=1)
+    for kept in (unit, unit * 512, np.rint(256 * unit + 128).astype(np.uint8)):
+        features = plain_features(frames_from_points(points), kept)
+        matches = FrameMatches.of(features, features, rows, np.zeros(60, np.float32))
+        # Places that are near others are one, so a few of the sixty are not counted.
+        share = share_repeated((features, features), matches, ((500, 500), (500, 500)))
+        assert share == pytest.approx(40 / 60, abs=0.05)
