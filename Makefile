@@ -102,7 +102,8 @@ build/photos:
 	cp $(filter-out $(foreach scene,castle door fox,$(PHOTOS)/$(scene)_%),$(wildcard $(PHOTOS)/*)) build/photos
 
 NETS := photo photo-64 photo-bits photo-net extended-net
-DESCRIPTOR = learn descriptor build/photos --device cuda --limit 345
+LIMIT ?= 345
+DESCRIPTOR = learn descriptor build/photos --device cuda --limit $(LIMIT)
 ONE = $(DESCRIPTOR) --parametrization extended-24 --sides 20,40 --head linear
 learn-photo = $(ONE)
 learn-photo-64 = $(ONE) --dims 64

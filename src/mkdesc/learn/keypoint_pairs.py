@@ -145,10 +145,15 @@ def _ratios(images: Tensor, level: Tensor) -> Tensor:
 
 def _unbeaten(strength: Tensor, places: Tensor, scales: Tensor) -> Tensor:
     """Which (V, n) have no stronger one of the same place."""
-    near = torch.cdist(places, places) < RADIUS * torch.minimum(
+    near = distances(places, places) < RADIUS * torch.minimum(
         scales[:, :, None], scales[:, None, :]
     )
     return ~(near & (strength[:, None, :] > strength[:, :, None])).any(-1)
+
+
+def distances(first: Tensor, second: Tensor) -> Tensor:
+    """Distances (..., N, M) of places (..., N, 2) and (..., M, 2), exact where they are near."""
+    return torch.cdist(first, second, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def move(found: Found, to_second: Tensor) -> Moved:
@@ -177,7 +182,7 @@ def partners(found: Found, moved: Moved) -> Tensor:
     others, other_scales = found.places[half:], found.scales[half:]
     scales = moved.scales
     unit = (scales[:, :, None] * other_scales[:, None, :]).sqrt().clamp(1, 2)
-    distance = torch.cdist(moved.places, others) / unit
+    distance = distances(moved.places, others) / unit
     octaves = (scales[:, :, None] / other_scales[:, None, :]).log2().abs()
     both = (found.used[:half] & moved.known)[:, :, None] & found.used[half:, None, :]
     fits = both & (distance < PARTNER) & (octaves < OCTAVES)
@@ -191,7 +196,7 @@ def partners(found: Found, moved: Moved) -> Tensor:
 def near(moved: Moved, others: Tensor) -> Tensor:
     """Which (B, N, N) of the second keypoints, at places (B, N, 2), may show what a first does."""
     reach = OTHER * moved.scales.clamp(1, 2)
-    return torch.cdist(moved.places, others) < reach[..., None]
+    return distances(moved.places, others) < reach[..., None]
 
 
 def _stretch(homographies: Tensor, points: Tensor) -> Tensor:

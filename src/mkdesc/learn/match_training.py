@@ -86,7 +86,6 @@ def fast_products() -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-@fast_products()
 def train_matches(
     layers: Layers,
     pool: MatchPool,
@@ -124,11 +123,12 @@ def train_matches(
             for group in optimizer.param_groups:
                 group["lr"] = recipe.rate * clock.factor()
             batch = pool.batch(min(recipe.batch, recipe.pool.pairs))
-            vectors = network(batch.raw.flatten(0, 2)).view(*batch.raw.shape[:3], -1)
-            vectors = as_bits(vectors) if bits else vectors
-            loss = match_loss(vectors, batch, recipe.costs)
-            optimizer.zero_grad()
-            loss.backward()
+            with fast_products():  # nothing else: places would be wrong by pixels
+                vectors = network(batch.raw.flatten(0, 2)).view(*batch.raw.shape[:3], -1)
+                vectors = as_bits(vectors) if bits else vectors
+                loss = match_loss(vectors, batch, recipe.costs)
+                optimizer.zero_grad()
+                loss.backward()
             optimizer.step()
             clock.step()
             average.add(clock.steps)

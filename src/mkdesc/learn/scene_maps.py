@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mkdesc.images.detectors.learned_torch import Scorer
-from mkdesc.learn.keypoint_pairs import Found, Moved, find_points
+from mkdesc.learn.keypoint_pairs import Found, Moved, distances, find_points
 from mkdesc.learn.keypoint_views import Photos
 
 #: Keypoints of a photograph.
@@ -122,7 +122,7 @@ def _agreeing(a: Found, b: Found, one: Tensor, two: Tensor) -> tuple[Tensor, Ten
     if len(p) < FEWEST:
         return p, q, p.new_empty((len(p), 2, 2))
     # The map of the nearest, by least squares; it need not fit exactly at the match itself.
-    nearest = torch.cdist(p, p).topk(min(FITTED + 1, len(p)), largest=False).indices
+    nearest = distances(p, p).topk(min(FITTED + 1, len(p)), largest=False).indices
     u, v = p[nearest] - p[:, None], q[nearest] - q[:, None]
     ones = torch.ones_like(u[..., :1])
     design = torch.cat([u, ones], -1)
@@ -151,7 +151,7 @@ def move_by_scene(
         (3, 3) from the first view to its photograph, and from the second photograph to its view.
     """
     there, grown = _through(maps[0], places)
-    away, nearest = torch.cdist(there, scene.places).topk(ASKED, largest=False)
+    away, nearest = distances(there, scene.places).topk(ASKED, largest=False)
     local = scene.local[nearest]
     apart = there[:, None] - scene.places[nearest]
     guesses = scene.others[nearest] + (local @ apart[..., None])[..., 0]
