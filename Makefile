@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test docs bench fuzz kill oldest audit models keypoints ratios dist clean
+.PHONY: demo test docs bench photographs fuzz kill oldest audit models keypoints ratios dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -55,6 +55,9 @@ docs: .venv/installed-docs ## the site, into site/
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
+
+photographs: .venv/installed-bench ## features on photographs beside the peers': the tables of README.md and docs; an hour
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/photographs.py
 
 fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some half an hour
 	$(BIN)/python tools/fuzz

@@ -1,10 +1,13 @@
-"""Patches per second on a GPU beside the peers', all in one run: the table of docs/torch.md.
+"""Patches, photographs and matches per second on a GPU beside the peers', all in one run.
 
-Patches are uint8 and in the memory of the GPU before, descriptors stay there. Each number is the
-median of many calls, after some that warm up. Fused kernels are held against plain operations
-first. Peers that are not installed are left out, and that is said.
+The tables of docs/torch.md. Patches are uint8 and in the memory of the GPU before, descriptors
+stay there; so are photographs, 16 of a megapixel at a time, 2,000 keypoints each. Each number is
+the median of many calls, after some that warm up. Fused kernels are held against plain operations
+first, and features of photographs against those of the CPU. Peers that are not installed are left
+out, and that is said.
 
-    python benchmarks/gpu.py [--patches 131072] [--output results-gpu.json] [--profile]
+    python benchmarks/gpu.py [--photos FOLDER] [--aliked WEIGHTS] [--output results-gpu.json]
+        [--only patches|photographs] [--profile]
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import gpu_photographs
 import torch
 
 from mkdesc.evaluation.speed import textured_patches
@@ -137,8 +141,9 @@ def profile(patches: torch.Tensor) -> None:
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as record
 
-    for name in ("extended", "default"):
+    for name, half in (("extended", False), ("default", False), ("extended-net", True)):
         descriptor = MKDescriptor(name).to(patches.device)
+        descriptor = descriptor.half() if half else descriptor
         descriptor(patches)
         with record(activities=[ProfilerActivity.CUDA]) as found:
             descriptor(patches)
@@ -150,31 +155,72 @@ def profile(patches: torch.Tensor) -> None:
             print(f"  {share:6.1%}  {1e3 * each:6.2f} ns per patch  {row.key[:70]}")
 
 
+def rates_of_patches(results: dict[str, Any], count: int, profiled: bool) -> None:
+    """All about patches."""
+    patches = patches_on("cuda", count, 64)
+    agreement(patches[:FEW])
+    print(f"\n{'patches of 64 px':<44} million/s   (quartiles)")
+    for family in (ours, kornias):
+        try:
+            for name, module, these in family(patches):
+                found = measure(lambda m=module, p=these: m(p), len(these))
+                results[name] = found._asdict()
+                print(f"{name:<44} {found.median:8.2f}   {found.low:8.2f} {found.high:8.2f}")
+        except ImportError as error:
+            print(f"left out: {family.__name__} ({error})")
+    results["gigabytes_beyond"] = memory(patches.repeat(8, 1, 1))
+    print(f"\nmemory beyond {8 * len(patches):,} patches: {results['gigabytes_beyond']:.2f} GB")
+    if profiled:
+        profile(patches)
+
+
+def rates_of_photographs(
+    results: dict[str, Any], photos: Path | None, aliked: Path | None, profiled: bool
+) -> None:
+    """All about photographs and pairs of them."""
+    images = gpu_photographs.photographs(photos)
+    for line in gpu_photographs.agreement(images):
+        print(line)
+    print(f"\n{'photographs of a megapixel':<44} per second   (quartiles)")
+    families = (
+        gpu_photographs.extraction(images),
+        gpu_photographs.matching(images),
+        gpu_photographs.peers(images, aliked),
+    )
+    for family in families:
+        try:
+            for name, found in family:
+                results[name] = found._asdict()
+                print(f"{name:<44} {found}", flush=True)
+        except ImportError as error:
+            print(f"left out: {error}")
+    if photos is not None:
+        written, decoded = gpu_photographs.from_files(photos, 1024)
+        results["JPEG files to files of features"] = written
+        results["JPEG files, decoded only"] = decoded
+        print(f"JPEG files, 16 threads: {written:,.0f} /s to features, {decoded:,.0f} /s decoded")
+    if profiled:
+        gpu_photographs.profile(images)
+
+
 @torch.inference_mode()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--patches", type=int, default=1 << 17)
+    parser.add_argument("--photos", type=Path, help="folder of JPEG files; default: a made one")
+    parser.add_argument("--aliked", type=Path, help="weights of ALIKED n16; default: random")
+    parser.add_argument("--only", choices=["patches", "photographs"])
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results-gpu.json"))
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     machine = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
     print(machine)
-    patches = patches_on("cuda", options.patches, 64)
-    agreement(patches[:FEW])
-    results: dict[str, Any] = {"machine": machine, "patches": options.patches, "rates": {}}
-    print(f"\n{'patches of 64 px':<40} million/s   (quartiles)")
-    for family in (ours, kornias):
-        try:
-            for name, module, these in family(patches):
-                found = measure(lambda m=module, p=these: m(p), len(these))
-                results["rates"][name] = found._asdict()
-                print(f"{name:<40} {found.median:8.2f}   {found.low:8.2f} {found.high:8.2f}")
-        except ImportError as error:
-            print(f"left out: {family.__name__} ({error})")
-    results["gigabytes_beyond"] = memory(patches.repeat(8, 1, 1))
-    print(f"\nmemory beyond {8 * len(patches):,} patches: {results['gigabytes_beyond']:.2f} GB")
-    if options.profile:
-        profile(patches)
+    results: dict[str, Any] = {"machine": machine, "patches": {}, "photographs": {}}
+    if options.only != "patches":
+        given = (options.photos, options.aliked, options.profile)
+        rates_of_photographs(results["photographs"], *given)
+    if options.only != "photographs":
+        rates_of_patches(results["patches"], options.patches, options.profile)
     options.output.write_text(json.dumps(results, indent=2))
     print(f"written: {options.output}")
 

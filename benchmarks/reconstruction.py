@@ -23,7 +23,7 @@ import numpy as np
 import pycolmap
 
 from mkdesc.features import Settings
-from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.models import DEFAULT_MODEL
 from mkdesc.sfm import SfmOptions, reconstruct
 
 

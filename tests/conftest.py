@@ -24,7 +24,11 @@ from mkdesc.kernels.parametrization import as_parametrization
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 if find_spec("torch") is None:  # PyTorch is large: the tests of all else run without it
-    collect_ignore_glob = ["compute/torch/*", "images/test_cutting_torch.py"]
+    collect_ignore_glob = [
+        "compute/torch/*",
+        "images/test_cutting_points.py",
+        "images/test_cutting_torch.py",
+    ]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,6 @@
-"""Descriptors in PyTorch: ``mkdesc.torch.MKDescriptor``, an ``nn.Module``.
+"""PyTorch: ``MKDescriptor`` and ``Features``, modules, and matching, on any device.
 
-May use: _support, kernels, heads, compute, descriptor, models, images.
+May use: _support, kernels, heads, compute, descriptor, models, images, matching, features.
 """
 
 from __future__ import annotations
@@ -20,12 +20,25 @@ from mkdesc.compute.torch.export import export_onnx
 from mkdesc.compute.torch.module import Descriptor, check_range
 from mkdesc.compute.torch.stages import to_head
 from mkdesc.descriptor import MKD, Side
+from mkdesc.features.features_torch import Features, PaddedFeatures
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_patches
+from mkdesc.images.detectors.learned_onnx import export_keypoints_onnx
 from mkdesc.kernels.parametrization import Parametrization, as_parametrization
+from mkdesc.matching.nearest_torch import PaddedMatches
+from mkdesc.matching.nearest_torch import match_padded as match_descriptors
 from mkdesc.models import load_model
 
-__all__ = ["MKDescriptor", "cut_patches", "export_onnx"]
+__all__ = [
+    "Features",
+    "MKDescriptor",
+    "PaddedFeatures",
+    "PaddedMatches",
+    "cut_patches",
+    "export_keypoints_onnx",
+    "export_onnx",
+    "match_descriptors",
+]
 
 del _torch
 
@@ -50,7 +63,8 @@ class MKDescriptor(Descriptor):
     learn_kappas
         Whether the concentrations of the kernels are parameters (``kappas.log_kappas``).
     fused
-        Whether Triton kernels may be used: on CUDA, where no gradients are wanted.
+        Whether compiled code may be used where no gradients are wanted: Triton kernels on CUDA,
+        on a CPU the loops of :class:`~mkdesc.MKD`.
 
     Attributes
     ----------

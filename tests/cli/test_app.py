@@ -54,7 +54,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches, run):
         (["in.npy", "-o", "out.txt"], "error: output: expected a name ending in .npy, .zarr"),
         (
             ["in.npy", "-o", "nowhere/out.npy", "--resize"],
-            "error: the folder nowhere",
+            "error: output: the folder nowhere",
         ),
         (["in.npy", "-o", "out.npy", "--threads", "0"], "error: n_threads: expected"),
         (["in.npy", "-o", "out.npy", "--raw", "x"], "error: parametrization 'x'"),

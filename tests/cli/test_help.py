@@ -9,7 +9,7 @@ import typer
 from mkdesc import bundled_models
 from mkdesc.cli.app import COMMANDS, PANELS, make_app
 from mkdesc.cli.models import USES
-from mkdesc.features.features import DEFAULT_MODEL
+from mkdesc.models import DEFAULT_MODEL
 
 COMMAND = typer.main.get_command(make_app())
 

@@ -73,21 +73,42 @@ def _hpatches_csv(
 
 @app.command("onnx")
 def _onnx(
-    model: Annotated[str, typer.Argument(help="Bundled model, model file, or FILE:SET:METHOD.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="Bundled model, model file, FILE:SET:METHOD, or the detector: learned, or "
+            "learned:WEIGHTS for your own weights."
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL.onnx", help="Where to write.")
     ],
     dtype: Annotated[
-        str, typer.Option(help="Type of the input patches: float32 (from 0 to 1) or uint8.")
+        str,
+        typer.Option(help="Type of the input patches or images: float32 (from 0 to 1) or uint8."),
     ] = "float32",
     overwrite: Overwrite = False,
 ) -> None:
-    """Write a model for ONNX runtimes: patches in, unit vectors out."""
+    """Write a model for ONNX runtimes: patches in, unit vectors out.
+
+    Of the detector: images in, and for every pixel its score, place and angle out; one level of
+    its pyramid.
+    """
     with needed("ONNX needs PyTorch", "onnx"):
         from mkdesc.compute.torch.export import OWN_ONNX
-        from mkdesc.torch import MKDescriptor, export_onnx
+        from mkdesc.images.detectors.learned_onnx import OWN_KEYPOINTS_ONNX
+        from mkdesc.torch import MKDescriptor, export_keypoints_onnx, export_onnx
 
     check_ending("--output", output, [".onnx"])
+    detector, _, weights = model.partition(":")
+    if detector == "learned":
+        reads = (Path(weights),) if weights else ()
+        check_target(output, reads, OWN_KEYPOINTS_ONNX, overwrite)
+        export_keypoints_onnx(output, weights or "keypoints", dtype, overwrite=overwrite)
+        console.print(
+            f"{output}: {dtype} images (N, 1, H, W) to scores, places and angles", soft_wrap=True
+        )
+        return
     check_target(output, (model_file(model),), OWN_ONNX, overwrite)
     descriptor = MKDescriptor(open_model(model))
     export_onnx(descriptor, output, dtype, overwrite=overwrite)

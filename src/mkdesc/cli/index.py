@@ -9,7 +9,16 @@ from typing import Annotated
 import typer
 
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, Detector, Keypoints, MaxPixels, Model, Side, Upright
+from mkdesc.cli.options import (
+    Cluster,
+    Detector,
+    Device,
+    Keypoints,
+    MaxPixels,
+    Model,
+    Side,
+    Upright,
+)
 from mkdesc.cli.progress import console, pace, progress_bar, resumable
 from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
@@ -28,6 +37,7 @@ def command(
     side: Side = None,
     upright: Upright = False,
     max_pixels: MaxPixels = MAX_PIXELS,
+    device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
     """Index photographs, or update an index with what changed.
@@ -41,7 +51,15 @@ def command(
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
     began = time.monotonic()
     with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
-        found = build_index(images, output, settings, progress, max_pixels, workers)
+        found = build_index(
+            images,
+            output,
+            settings,
+            progress,
+            max_pixels,
+            workers,
+            None if device == "cpu" else device,
+        )
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}

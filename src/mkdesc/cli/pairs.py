@@ -9,7 +9,7 @@ import typer
 
 from mkdesc._support.check import check_choice, check_integer
 from mkdesc.cli.cluster import workers_at
-from mkdesc.cli.options import Cluster, MaxPixels, Overwrite
+from mkdesc.cli.options import Cluster, Device, MaxPixels, Overwrite
 from mkdesc.cli.progress import console, progress_bar, resumable
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -62,6 +62,7 @@ def command(
         ),
     ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
+    device: Device = "cpu",
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -115,10 +116,11 @@ def command(
             tempfile.TemporaryDirectory() as folder,
         ):
             index_folder = Path(folder) / "index" if index is None else index
-            bad = build_index(images, index_folder, None, progress, max_pixels, workers).bad
+            where = None if device == "cpu" else device
+            bad = build_index(images, index_folder, None, progress, max_pixels, workers, where).bad
             opened = Index(index_folder)
             found = (
-                verified_pairs(opened, k, progress)
+                verified_pairs(opened, k, progress, device=where)
                 if verify
                 else similar_pairs(opened.signatures, k, progress)
             )

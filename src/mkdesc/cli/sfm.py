@@ -11,6 +11,7 @@ from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import (
     Cluster,
     Detector,
+    Device,
     Keypoints,
     MaxPixels,
     Model,
@@ -76,6 +77,7 @@ def command(
         typer.Option(help="Start from this COLMAP database of matches: only map it."),
     ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
+    device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
     """Reconstruct a scene with COLMAP; run it again to resume.
@@ -100,6 +102,7 @@ def command(
         refine_centres=not no_refine_centres,
         guided=guided,
         seed=seed,
+        device=None if device == "cpu" else device,
     )
     with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as progress:
         if stop_after is not None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import checked_sides
 from mkdesc.descriptor import MKD, Side
+from mkdesc.features.choices import can_be_on_device, sides_for
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
@@ -22,25 +23,7 @@ from mkdesc.models import DEFAULT_MODEL, load_model
 if TYPE_CHECKING:
     import cv2
 
-
-#: Side of a patch in units of sigma, where no model says its own. SIFT looks at 12.
-SIDE = 20.0
-
-
-def sides_for(detector: Detector, mkd: MKD) -> tuple[float, ...]:
-    """Sides of the squares to describe, in units of sigma, unless told otherwise.
-
-    Parameters
-    ----------
-    detector
-        If its sizes mean something of their own, it decides the side of the first square.
-    mkd
-        Otherwise its own sides do, :data:`SIDE` if it has none; and always their ratios.
-    """
-    sides = checked_sides(SIDE if mkd.side is None else mkd.side)
-    if detector.side is None:
-        return sides
-    return tuple(detector.side * (side / sides[0]) for side in sides)
+    from mkdesc.features.features_torch import Features as DeviceFeatures
 
 
 class Features:
@@ -72,8 +55,9 @@ class Features:
     n_threads
         Number of threads; None: one per core.
     device
-        Where PyTorch describes patches, and detects if the detector can, such as ``"cuda"``;
-        None: as ``model`` has it.
+        Where PyTorch does all of the work, such as ``"cuda"``, with the detectors ``"learned"``
+        and ``"dog"`` and a number of keypoints; otherwise it describes patches there, and
+        detects if the detector can. None: as ``model`` has it.
     nfeatures
         Only there because OpenCV has it: it is refused, with the name that it has here.
 
@@ -146,6 +130,7 @@ class Features:
         size = int(self.mkd.patch_size)
         nothing = np.empty((0, len(sides), size, size), np.uint8)
         self._dims = self.mkd.transform(nothing).shape[1]
+        self._module: DeviceFeatures | None = None
 
     def get_params(self) -> dict[str, Any]:
         """The constructor's arguments, as they were given."""
@@ -188,8 +173,33 @@ class Features:
         ((20, 4), (20,), (20, 128))
         """
         gray = as_gray(image)
+        module = self.on_device()
+        if module is not None:
+            if gray.dtype.kind == "f":
+                as_gray_uint8(gray)  # refuses what is not within [0, 1]
+            where = None if mask is None else _as_mask(mask, gray.shape)
+            return module.extract_array(gray, where)
         found = self._detect(gray, mask)
         return found, self.describe(gray, found)
+
+    def on_device(self) -> DeviceFeatures | None:
+        """What does all on a device, if there is one, and the detector can."""
+        if self._given["device"] is None:
+            return None
+        if self._module is None and can_be_on_device(self.detector, self.max_keypoints):
+            from mkdesc._support.launching import chosen_device
+            from mkdesc.features.features_torch import Features as DeviceFeatures
+
+            made = DeviceFeatures(
+                self.detector,
+                int(self.max_keypoints or 0),
+                self.mkd,
+                self.sides,
+                self.upright,
+                self.output,
+            )
+            self._module = made.to(chosen_device(self._given["device"])).eval()
+        return self._module
 
     def _detect(self, image: ArrayLike, mask: ArrayLike | None) -> Keypoints:
         gray = as_gray_uint8(image)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, read_archive, reason_of
 from mkdesc._support.progress import Progress, no_progress
+from mkdesc._support.threads import checked_threads
 from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
-from mkdesc.features.features import Features, sides_for
+from mkdesc.features.choices import sides_for
+from mkdesc.features.features import Features
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,
@@ -41,6 +43,8 @@ from mkdesc.models import DEFAULT_MODEL, bundled_models, load_model, read_card
 if TYPE_CHECKING:
     import cv2
     import pandas as pd
+
+    from mkdesc.features.features_torch import Features as DeviceFeatures
 
 #: Where a folder of features says how they were made.
 SETTINGS = "features.json"
@@ -227,7 +231,7 @@ def extract_features(
     how = settings or Settings()
     target = Path(folder)
     described = how.to_json()
-    how.make(device=device)  # refuses what is wrong before anything is written
+    features = how.make(device=device)  # refuses what is wrong before anything is written
     work_folder(target).open(json.loads(described))
     kept = [name for name, file in images.items() if _is_kept(target, name, file)]
     there = set(kept)
@@ -241,11 +245,17 @@ def extract_features(
     describe = partial(_describe_file, how, described, max_pixels, device, elsewhere)
     progress("describing", len(kept), len(images))
     bad: dict[str, str] = {}
+    outcomes: Iterable[tuple[int, str | None]]
+    module = None if elsewhere else features.on_device()
+    if module is None:
+        outcomes = enumerate(in_order(describe, pieces, workers, _lost))
+    else:
+        outcomes = _describe_on_device(module, how, max_pixels, pieces, workers)
     with nullcontext() if elsewhere or len(names) < 2 else one_opencv_thread_each():
-        for index, reason in enumerate(in_order(describe, pieces, workers, _lost)):
+        for done, (index, reason) in enumerate(outcomes, 1):
             if reason is not None:
                 bad[names[index]] = reason
-            progress("describing", len(kept) + index + 1, len(images))
+            progress("describing", len(kept) + done, len(images))
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
@@ -282,6 +292,33 @@ def _describe_file(
         return str(error)
     _save(target, replace(found, source=np.array(before)))
     return None
+
+
+def _describe_on_device(
+    module: DeviceFeatures,
+    settings: Settings,
+    max_pixels: int,
+    pieces: Sequence[tuple[Path, Path]],
+    workers: Workers,
+) -> Iterable[tuple[int, str | None]]:
+    """Describe photographs into files; of each its number, and if that cannot be, why."""
+    from mkdesc.features.files_on_device import Photograph, describe_files
+
+    def read(piece: tuple[Path, Path]) -> Photograph:
+        before = fingerprint(piece[0])
+        gray = read_gray(piece[0], max_pixels, as_stored=settings.as_stored)
+        return Photograph(gray, before)
+
+    def save(
+        piece: tuple[Path, Path], photograph: Photograph, arrays: tuple[NDArray[Any], ...]
+    ) -> None:
+        size = np.array(photograph.gray.shape[::-1], np.int64)
+        points, scores, descriptors = arrays
+        source = np.array(photograph.source)
+        _save(piece[1], ImageFeatures(points, scores, descriptors, size, source))
+
+    threads = checked_threads(workers if isinstance(workers, int) else None, "workers")
+    return describe_files(module, pieces, read, save, threads)
 
 
 def _lost(piece: tuple[Path, Path], reason: str) -> str:

@@ -69,7 +69,8 @@ def match_images(
         Files, or images: gray (H, W) or colour (H, W, 3 or 4; blue first), uint8, uint16, or
         floats in [0, 1]. Files are turned as their EXIF data say, as ``cv2.imread`` does.
     features
-        What detects and describes; None: ``Features(2000)``.
+        What detects and describes; None: ``Features(2000)``. If they have a device, descriptors
+        are matched there, too.
     ratio
         Ratio test on mutual nearest neighbours (not with ``wide``, which has its own). ``"auto"``:
         that of the model. None: no test.
@@ -123,13 +124,14 @@ def match_images(
             "given, and not in the EXIF data"
         )
     sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
-    options = TwoViewOptions(sizes, geometry, threshold, cameras)
     describe = features or Features(KEYPOINTS)
     if describe.output == "bits" and (wide or guided):
         raise ValueError(
             "features: bits are compared between two photographs alone; wide and guided need "
             "output float32, int8 or uint8"
         )
+    device = describe.get_params()["device"]
+    options = TwoViewOptions(sizes, geometry, threshold, cameras, device)
     clock.lap("read")
     progress("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))

@@ -101,7 +101,7 @@ def learn_keypoints(
             raise ValueError(f"{name}: expected a number > 0 or None, got {value!r}")
     with needed("learning keypoints needs PyTorch", "torch"):
         import torch  # noqa: F401
-    from mkdesc.compute.torch.backend import chosen_device
+    from mkdesc._support.launching import chosen_device
     from mkdesc.learn import keypoint_training as training
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.training import torch_threads

@@ -243,7 +243,7 @@ class TrainedHead(Estimator):
     def chosen_device(self) -> torch.device:
         """The device of PyTorch; an error if there is none."""
         _torch()
-        from mkdesc.compute.torch.backend import chosen_device
+        from mkdesc._support.launching import chosen_device
 
         return chosen_device(None if self.device == "auto" else self.device)
 

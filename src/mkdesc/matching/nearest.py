@@ -90,6 +90,7 @@ def match_descriptors(
     max_distance: float | None = None,
     model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
     bits: bool = False,
+    device: str | None = None,
 ) -> Matches:
     """Nearest neighbours by Euclidean distance, or by bits that differ; exact, in bounded memory.
 
@@ -115,6 +116,9 @@ def match_descriptors(
         Whether ``a`` and ``b`` are packed bits, uint8 (N, B) and (M, B), such as
         ``output="bits"`` gives, and distances how many bits differ. Nothing in such arrays tells
         them from vectors of bytes, so it must be said.
+    device
+        Where PyTorch compares descriptors, such as ``"cuda"``; None: compiled code on the CPU
+        does, and so it does with bits.
 
     Returns
     -------
@@ -136,7 +140,11 @@ def match_descriptors(
     if bits:
         return _match_bits(nearest_bits(here, there), mutual, ratio, max_distance)
     first, second, unit = of_unit_size(here, there)
-    nearest, runner_up, backward = _search(first, second)
+    if device is None:
+        nearest, runner_up, backward = _search(first, second)
+    else:
+        exact_in_half = here.dtype.itemsize == 1
+        nearest, runner_up, backward = _search_on(device, first, second, exact_in_half)
     rows = np.arange(len(first))
     keep = backward[nearest] == rows if mutual else np.ones(len(first), np.bool_)
     pairs = np.column_stack([rows, nearest])[keep]
@@ -260,6 +268,25 @@ def _search(
             found_r = best_r[now], second_r[now], index_r[now]
             take(scores, row, column, *found_r, best_c[here], index_c[here])
     return index_r, second_r, index_c
+
+
+def _search_on(
+    device: str, a: NDArray[np.float32], b: NDArray[np.float32], half: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int32]]:
+    """As :func:`_search`, on a device."""
+    from mkdesc._support.launching import chosen_device
+
+    where = chosen_device(device)
+    import torch
+
+    from mkdesc.matching.nearest_torch import nearest
+
+    kind = torch.float16 if half else torch.float32
+    here, there = (torch.from_numpy(x).to(where).to(kind)[None] for x in (a, b))
+    forward, backward = nearest(here, there), nearest(there, here, second=False)
+    found = (forward.indices, forward.second, backward.indices)
+    indices, second, back = (tensor[0].cpu().numpy() for tensor in found)
+    return indices, second, back.astype(np.int32)
 
 
 def augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]:

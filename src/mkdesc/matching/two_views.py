@@ -94,12 +94,15 @@ class TwoViewOptions(NamedTuple):
         Height and width of either image.
     geometry, threshold, cameras
         As for :func:`mkdesc.verify_matches`.
+    device
+        As for :func:`mkdesc.match_descriptors`.
     """
 
     sizes: tuple[Size, Size]
     geometry: str = "auto"
     threshold: float = 2.0
     cameras: tuple[Floats, Floats] | None = None
+    device: str | None = None
 
 
 class Verdict(NamedTuple):
@@ -146,7 +149,9 @@ def match_and_verify(
     a: LocalFeatures, b: LocalFeatures, ratio: float | None, options: TwoViewOptions
 ) -> TwoViewResult:
     """Mutual nearest neighbours, the geometry they agree on, and whether it is believed."""
-    found = match_descriptors(a.descriptors, b.descriptors, ratio=ratio, bits=a.bits)
+    found = match_descriptors(
+        a.descriptors, b.descriptors, ratio=ratio, bits=a.bits, device=options.device
+    )
     matches = FrameMatches.of(a, b, found.pairs, found.distances)
     return judged((a, b), matches, verify(matches, options.geometry, options), options)
 

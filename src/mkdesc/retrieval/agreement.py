@@ -32,17 +32,19 @@ class Agreement(NamedTuple):
     verdict: Verdict
 
 
-def agree(a: ImageFeatures, b: ImageFeatures) -> Agreement:
+def agree(a: ImageFeatures, b: ImageFeatures, device: str | None = None) -> Agreement:
     """Matches of two images that agree on a homography or a fundamental matrix, if any do.
 
     Parameters
     ----------
     a, b
         Features of one kind.
+    device
+        As for :func:`mkdesc.match_descriptors`.
     """
     (width, height), (other_width, other_height) = a.image_size.tolist(), b.image_size.tolist()
     sizes = (height, width), (other_height, other_width)
-    options = TwoViewOptions(sizes, threshold=THRESHOLD)
+    options = TwoViewOptions(sizes, threshold=THRESHOLD, device=device)
     found = match_and_verify(local_features(a), local_features(b), RATIO, options)
     return Agreement(*found.matches.take(found.verified.inliers).positions, found.verdict)
 

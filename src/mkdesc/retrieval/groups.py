@@ -42,7 +42,11 @@ def find_groups(
 
 
 def verified_pairs(
-    index: Index, k: int | None = None, progress: Progress = no_progress, least: int = 1
+    index: Index,
+    k: int | None = None,
+    progress: Progress = no_progress,
+    least: int = 1,
+    device: str | None = None,
 ) -> list[NamePair]:
     """Pairs of images that look alike and are believed to show the same.
 
@@ -52,12 +56,14 @@ def verified_pairs(
         As for :func:`find_groups`.
     least
         Matches that must agree.
+    device
+        As for :func:`mkdesc.match_descriptors`.
     """
     pairs = similar_pairs(index.signatures, k, progress)
 
     def matches(pair: NamePair) -> int:
         one, other = (index.features(name) for name in pair)
-        return len(agree(one, other).here)
+        return len(agree(one, other, device).here)
 
     agreeing = []
     with one_thread_each():

@@ -69,6 +69,7 @@ def build_index(
     progress: Progress = no_progress,
     max_pixels: int = MAX_PIXELS,
     workers: Workers = None,
+    device: str | None = None,
 ) -> Updated:
     """Make an index of photographs, or bring it up to date.
 
@@ -87,6 +88,8 @@ def build_index(
         Larger images are refused.
     workers
         Images at a time (None: one per core), an executor or a Dask client.
+    device
+        As for :class:`mkdesc.Features`.
     """
     if settings is not None:
         settings.check_numbers("an index")
@@ -99,7 +102,7 @@ def build_index(
             raise ValueError(f"{file}: lies in the index {path}; choose another output")
     _known(path)  # refuses what is no index, before anything is made
     with only_here(path):
-        return _updated(found, sources, path, settings, progress, max_pixels, workers)
+        return _updated(found, sources, path, settings, progress, max_pixels, workers, device)
 
 
 def _updated(
@@ -110,6 +113,7 @@ def _updated(
     progress: Progress,
     max_pixels: int,
     workers: Workers,
+    device: str | None,
 ) -> Updated:
     before = _known(path)
     how = settings or (DEFAULT if before is None else before.checked_settings(path))
@@ -131,7 +135,13 @@ def _updated(
     if features.is_dir():
         remove_features(features, gone)
     extracted = extract_features(
-        new, features, settings=how, progress=progress, max_pixels=max_pixels, workers=workers
+        new,
+        features,
+        settings=how,
+        progress=progress,
+        max_pixels=max_pixels,
+        workers=workers,
+        device=device,
     )
     described = [name for name in new if name not in extracted.bad]
     alive = sorted([*kept, *described])

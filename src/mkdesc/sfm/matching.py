@@ -25,6 +25,7 @@ def match_pairs(
     max_distance: float | None,
     progress: Progress,
     workers: Workers = None,
+    device: str | None = None,
 ) -> None:
     """Write the matches of pairs to a database; those that are there are kept.
 
@@ -45,12 +46,14 @@ def match_pairs(
         Told of every pair.
     workers
         Who matches: so many threads, an executor, or a Dask client; the database is written here.
+    device
+        As for :func:`mkdesc.match_descriptors`.
     """
     with pycolmap_module().Database.open(base) as file, one_thread_each():
         ids = {image.name: image.image_id for image in file.read_all_images()}
         missing = [(a, b) for a, b in pairs if not file.exists_matches(ids[a], ids[b])]
 
-        match = partial(_match, features.absolute(), ratio, max_distance)
+        match = partial(_match, features.absolute(), ratio, max_distance, device)
         progress("matching", len(pairs) - len(missing), len(pairs))
         found = in_order(match, missing, workers)
         for done, ((a, b), matches) in enumerate(zip(missing, found, strict=True), 1):
@@ -59,10 +62,14 @@ def match_pairs(
 
 
 def _match(
-    folder: Path, ratio: float | None, max_distance: float | None, pair: NamePair
+    folder: Path,
+    ratio: float | None,
+    max_distance: float | None,
+    device: str | None,
+    pair: NamePair,
 ) -> Matches:
     here, there = (_descriptors(features_path(folder, name)) for name in pair)
-    return match_descriptors(here, there, ratio=ratio, max_distance=max_distance)
+    return match_descriptors(here, there, ratio=ratio, max_distance=max_distance, device=device)
 
 
 @cached_reader(AT_HAND)

@@ -51,7 +51,7 @@ FEATURES, DATABASE, REPORT = "features", "database.db", "report.json"
 
 
 #: Settings that are written elsewhere, or matches do not depend on.
-_OTHERS = ("settings", "refine_centres", "seed")
+_OTHERS = ("settings", "refine_centres", "seed", "device")
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ class SfmOptions:
         threads are used, and models may differ a little from run to run.
     guided
         Whether to match verified pairs once more, guided by their geometry.
+    device
+        Where PyTorch describes and matches, such as ``"cuda"``; None: compiled code on the CPU
+        does.
     """
 
     settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
@@ -87,6 +90,7 @@ class SfmOptions:
     refine_centres: bool = True
     seed: int | None = None
     guided: bool = False
+    device: str | None = None
 
     def to_json(self) -> str:
         """As text: what matches in a database depend on."""
@@ -225,6 +229,7 @@ def _prepared(
         progress=progress,
         max_pixels=max_pixels,
         workers=workers,
+        device=options.device,
     )
     usable = [name for name in found if name not in extracted.bad]
     if len(usable) < 2:
@@ -305,6 +310,7 @@ def _match(
                 options.max_distance,
                 progress,
                 workers,
+                options.device,
             )
         verify_pairs(base, options.seed, progress)
         drop_doubtful_pairs(base, progress)

@@ -37,6 +37,8 @@ def photographs(shared, size):
 
 
 def describe(descriptor, patches):
+    """By plain operations: compiled loops are those of test_compiled.py."""
+    descriptor.fused = False
     with torch.inference_mode():
         return descriptor(torch.as_tensor(patches)).numpy()
 

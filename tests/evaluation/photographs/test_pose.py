@@ -194,3 +194,21 @@ def test_a_place_without_truth_is_refused(tmp_path):
 def test_a_camera_without_a_lens_is_its_matrix():
     matrix = np.array([[50.0, 0, 10], [0, 40, 20], [0, 0, 1]])
     np.testing.assert_allclose(Camera(matrix).rays(np.array([[60.0, 60]])), [[1, 1]])
+
+
+@pytest.mark.parametrize("layout", ["imc", "32"])
+def test_one_command_gives_a_table_and_a_page(strecha, tmp_path, run, layout):
+    """As docs/photographs.md has it for IMC and MegaDepth-1500, on a folder of their layout."""
+    scene = tmp_path / "scene"
+    scene.mkdir()
+    place = _as_imc(strecha, scene) if layout == "imc" else _as_list(strecha, scene, 32)
+    out = tmp_path / "run"
+    ended = run("evaluate", "pose", place, "--keypoints", 300, "-m", "rootsift,mkdesc", "-o", out)
+    assert ended.returncode == 0, ended.stderr
+    assert "AUC 5 deg" in ended.stdout
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/jpeg") == 2  # one pair, two methods
+    assert (out / "pairs.csv").read_text().count("\n") == 3
+    ended = run("evaluate", "pose", place, "-m", "rootsift", "--threshold", "best")
+    assert ended.returncode == 2
+    assert "--threshold: expected a number or auto, got 'best'" in ended.stderr

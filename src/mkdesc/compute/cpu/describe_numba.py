@@ -28,8 +28,15 @@ from mkdesc.compute.cpu.pixels_numba import (
     turn,
     weigh,
 )
-from mkdesc.compute.cpu.sums_numba import assemble, contract, contract_lines, drop_middle, fold
-from mkdesc.compute.cpu.unrolling import TILE_SUMS, TOGETHER
+from mkdesc.compute.cpu.sums_numba import (
+    assemble,
+    contract,
+    contract_lines,
+    contract_rows,
+    drop_middle,
+    fold,
+)
+from mkdesc.compute.cpu.unrolling import LINE, TILE_SUMS, TOGETHER
 
 #: Gradients are scaled up to this, so that their squares neither vanish nor overflow in float32.
 HEADROOM = 2.0**60
@@ -73,12 +80,13 @@ def make_describe_block(beyond: bool, separable: bool) -> Callable[..., int]:
         a, b, c = derivatives[0], derivatives[1], derivatives[2]
         flat = derivatives.reshape(4, n_views, side * side)
         u, v, w, room = flat[0], flat[1], flat[2], flat[3]
-        quantities = np.empty((n_plain + len(products), n_views, side * side), np.float32)
+        shape = n_plain + len(products), n_views, side * side
+        # Vectors may reach behind the last row.
+        numbers = np.zeros(shape[0] * shape[1] * shape[2] + LINE, np.float32)
+        quantities = numbers[:-LINE].reshape(shape)
         if separable:
-            lines = quantities.reshape(len(quantities) * size, size)
-            halfway = np.empty((len(across), len(lines)), np.float32)
-            halves = halfway.reshape(len(across) * len(quantities), size)
-            sums = np.empty((len(down), len(halves)), np.float32)
+            columns = np.empty((len(down) * len(quantities), across.shape[1]), np.float32)
+            sums = np.empty((len(across), len(columns)), np.float32)
         else:
             planes = np.zeros((TOGETHER, len(quantities), 4, functions.shape[1]), np.float32)
             tile_sums = np.empty((TOGETHER, len(tiles), TILE_SUMS), np.float32)
@@ -124,8 +132,8 @@ def make_describe_block(beyond: bool, separable: bool) -> Callable[..., int]:
                         place(own, first + k, n_plain - n_own, side, quantities)
                     multiply(products, n_plain, quantities)
                 if separable:
-                    contract_lines(lines, across, halfway)
-                    contract_lines(halves, down, sums)
+                    contract_rows(numbers, len(quantities), down, columns)
+                    contract_lines(columns, across, sums)
                     assemble(sums.ravel(), layout.assembly, out[first + k])
                 else:
                     if size % 2:

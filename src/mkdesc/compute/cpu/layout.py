@@ -4,7 +4,7 @@ Two facts make the sums cheap. The functions that one plane meets are linearly d
 basis of them is enough. And functions split into even and odd ones under x -> -x and y -> -y,
 so the planes can be folded onto a quarter of the patch first, once for each of the four
 parities. Where all functions are products of one of x and one of y, neither is needed: the sums
-are taken along x, then along y.
+are taken along y, then along x.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mkdesc.compute.cpu.structures import Assembly, Functions, Layout, Quantities, single, whole
 from mkdesc.compute.cpu.unrolling import (
     LANES,
+    LINE,
     LINE_FUNCTIONS,
     TILE_FUNCTIONS,
     TILE_SUMS,
@@ -106,11 +107,11 @@ def _separate(
 ) -> tuple[Functions, list[Entry]]:
     """Functions of x and of y, and what sums make of them."""
     across, down = (
-        np.pad(kept, [(0, -len(kept) % LINE_FUNCTIONS), (0, 0)])
-        for kept in (found.across, found.down)
+        np.pad(kept, [(0, -len(kept) % LINE_FUNCTIONS), (0, more)])
+        for kept, more in ((found.across, -found.across.shape[1] % LINE), (found.down, 0))
     )
     n_quantities = sum(quantities[:4]) + len(quantities.products)
-    strides = (1, len(across) * n_quantities, n_quantities)
+    strides = (1, n_quantities, len(down) * n_quantities)
     columns, coefficients = terms.separable_sums(quantities.planes, strides)
     entries = zip(terms.component.tolist(), columns.tolist(), coefficients.tolist(), strict=True)
     no_tiles = whole(np.zeros((0, 4), np.int64))

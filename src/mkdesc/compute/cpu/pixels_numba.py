@@ -31,6 +31,11 @@ def spread(patch, size):
 @njit(**EXACT)
 def load(patch, factor, values):
     """The patch, reduced by a factor, in ``values`` (S, S) float64."""
+    if factor == 1:
+        for y in range(len(values)):
+            for x in range(len(values)):
+                values[y, x] = patch[y, x]
+        return
     share = 1.0 / (factor * factor)
     for y in range(len(values)):
         for x in range(len(values)):

@@ -81,9 +81,9 @@ class Functions(NamedTuple):
         (T, 4) int64: two quantities, a parity, and the first of ``TILE_FUNCTIONS`` functions. Tile
         ``t`` gives the sums from ``TILE_SUMS * t`` on.
     across, down
-        Functions of x and of y, float32, shapes (A, S) and (B, S); rows come in multiples of
-        ``LINE_FUNCTIONS``. The sums are numbered by function of y, then function of x, then
-        quantity.
+        Functions of x and of y, float32, shapes (A, S and zeros up to a multiple of ``LINE``) and
+        (B, S); rows come in multiples of ``LINE_FUNCTIONS``. The sums are numbered by function of
+        x, then function of y, then quantity.
     """
 
     quarter: NDArray[np.float32]
@@ -118,7 +118,7 @@ class Layout(NamedTuple):
 
     @property
     def separable(self) -> bool:
-        """Whether sums are taken along x, then along y."""
+        """Whether sums are taken along y, then along x."""
         return len(self.functions.across) > 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mkdesc._support.compiling import FAST, TINY_SQUARE
+from mkdesc._support.compiling import EXACT, FAST, TINY_SQUARE
+from mkdesc._support.vectors import LANES, load, spread, store
 from mkdesc.compute.cpu.unrolling import LINE_FUNCTIONS
 
 
@@ -58,6 +59,48 @@ def contract(planes, n, functions, tiles, sums):
             out = sums[b, t]
             out[0], out[1], out[2], out[3] = vf, vg, vh, vk
             out[4], out[5], out[6], out[7] = wf, wg, wh, wk
+
+
+@njit(**EXACT)
+def contract_rows(planes, n_planes, functions, columns):
+    """Sums over y of planes times functions of y, a few at a time: vectors run along x.
+
+    Parameters
+    ----------
+    planes : (n_planes S S + .,) float32
+        Finite numbers follow, as many as two vectors have.
+    n_planes : int
+    functions : (F, S) float32
+    columns : (F n_planes, C) float32
+        Written: sums of columns, and behind the S columns of a plane any finite numbers.
+    """
+    size, width, flat = functions.shape[1], columns.shape[1], columns.ravel()
+    zero, step = spread(np.float32(0)), n_planes * width
+    for first in range(0, len(functions), LINE_FUNCTIONS):
+        f, g, h = functions[first], functions[first + 1], functions[first + 2]
+        k, q = functions[first + 3], functions[first + 4]
+        for plane in range(n_planes):
+            for x in range(0, size, 2 * LANES):
+                vf = vg = vh = vk = vq = zero
+                wf = wg = wh = wk = wq = zero
+                for y in range(size):
+                    at = (plane * size + y) * size + x
+                    v, w = load(planes, at), load(planes, at + LANES)
+                    weight = spread(f[y])
+                    vf, wf = vf + weight * v, wf + weight * w
+                    weight = spread(g[y])
+                    vg, wg = vg + weight * v, wg + weight * w
+                    weight = spread(h[y])
+                    vh, wh = vh + weight * v, wh + weight * w
+                    weight = spread(k[y])
+                    vk, wk = vk + weight * v, wk + weight * w
+                    weight = spread(q[y])
+                    vq, wq = vq + weight * v, wq + weight * w
+                at = (first * n_planes + plane) * width + x
+                for v, w in ((vf, wf), (vg, wg), (vh, wh), (vk, wk), (vq, wq)):
+                    store(flat, at, v)
+                    store(flat, at + LANES, w)
+                    at += step
 
 
 @njit(**FAST)

@@ -13,6 +13,8 @@ TILE_PLANES, TILE_FUNCTIONS = 2, 4
 TILE_SUMS = TILE_PLANES * TILE_FUNCTIONS
 #: Functions of one coordinate that a line of pixels is multiplied with.
 LINE_FUNCTIONS = 5
+#: Lines of pixels are padded to multiples of it: at least two vectors, of whatever length.
+LINE = 32
 #: Patches whose planes are contracted together, while the spatial functions are in the cache.
 TOGETHER = 4
 #: Descriptors that go through a head together, while some rows of a matrix are in the cache. The

@@ -13,6 +13,7 @@ try:
 except ImportError as error:
     raise ImportError("the backend 'torch' needs PyTorch: pip install 'mkdesc[torch]'") from error
 
+from mkdesc._support.launching import chosen_device
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
@@ -20,23 +21,6 @@ from mkdesc.kernels.patches import check_finite, plain_block
 
 #: Patches that are moved to the device at a time: bounds the memory there.
 CHUNK = 1 << 15
-
-
-def chosen_device(device: str | None) -> torch.device:
-    """The device of a name; None: the GPU if there is one.
-
-    >>> chosen_device("cpu")
-    device(type='cpu')
-    """
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        chosen = torch.device(device)
-    except RuntimeError:
-        raise ValueError(f"device: expected cpu, cuda, cuda:1, ..., got {device!r}") from None
-    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"device: {device} not available to PyTorch")
-    return chosen
 
 
 @lru_cache(maxsize=8)
@@ -47,7 +31,9 @@ def _descriptor(
     squares: int,
     device: torch.device,
 ) -> Descriptor:
-    return Descriptor(parametrization, size, head, squares=squares).to(device).eval()
+    fused = device.type != "cpu"  # compiled loops for the CPU are a backend of their own
+    made = Descriptor(parametrization, size, head, squares=squares, fused=fused)
+    return made.to(device).eval()
 
 
 def describe(

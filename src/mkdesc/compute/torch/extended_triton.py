@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from mkdesc.compute.torch.pixels_triton import direction, load_halves, load_pixels
+from mkdesc.compute.torch.pixels_triton import direction, load_halves, load_pairs, load_pixels
 
 
 @triton.jit
@@ -80,6 +80,7 @@ def extended_sums(
     SIDE: tl.constexpr,
     WORDS: tl.constexpr,
     FLOATS: tl.constexpr,
+    WHOLE: tl.constexpr,
     COUNT: tl.constexpr,
     DOWN: tl.constexpr,
     ACROSS: tl.constexpr,
@@ -87,7 +88,8 @@ def extended_sums(
 ):
     """Sums (n, 23, DOWN, ACROSS) of patches (n, W, W), COUNT patches per program.
 
-    ``WORDS``: patches of 64 px are bytes, seen as words of four. ``FLOATS``: they are floats.
+    ``WORDS``: patches of 64 px are bytes, seen as words of four. ``FLOATS``: they are floats;
+    ``WHOLE``: of 64 px.
     """
     ROWS: tl.constexpr = COUNT * 32
     row = tl.arange(0, ROWS)
@@ -108,9 +110,12 @@ def extended_sums(
     # integers as they are, floats up to 1000.
     if FLOATS:
         inside = there & (y < SIDE) & (x < SIDE)
-        pixels = load_pixels(patches, patch, y, x, inside, W, FACTOR)
-        right = load_pixels(patches, patch, y, x + 1, inside & (x + 1 < SIDE), W, FACTOR)
-        below = load_pixels(patches, patch, y + 1, x, inside & (y + 1 < SIDE), W, FACTOR)
+        if WHOLE:
+            pixels = load_pairs(patches, patch, y, there, W)
+            below = load_pairs(patches, patch, y + 1, there & (y < 31), W)
+        else:
+            pixels = load_pixels(patches, patch, y, x, inside, W, FACTOR)
+            below = load_pixels(patches, patch, y + 1, x, inside & (y + 1 < SIDE), W, FACTOR)
         middle = tl.sum(tl.reshape(pixels, (COUNT, 1024)), axis=1) / (SIDE * SIDE)
         pixels = tl.where(inside, pixels - spread(middle, COUNT), 0.0)
         most = tl.max(tl.reshape(tl.abs(pixels), (COUNT, 1024)), axis=1)
@@ -118,10 +123,14 @@ def extended_sums(
         scale = scale_of_type / stretch
         by = spread(stretch, COUNT)
         # Beyond the patch there are no differences: what is stretched there may be infinite.
-        right = tl.where(inside & (x + 1 < SIDE), right - spread(middle, COUNT), pixels)
         below = tl.where(inside & (y + 1 < SIDE), below - spread(middle, COUNT), pixels)
-        differ_x, differ_y = ((pixels - right) * by).to(tl.float16), (pixels - below) * by
-        pixels = (pixels * by).to(tl.float16)
+        differ_y = (pixels - below) * by
+        # What half precision leaves out counts in differences: it is the second of two numbers.
+        exact = pixels * by
+        pixels = exact.to(tl.float16)
+        rest = (exact - pixels.to(tl.float32)).to(tl.float16)
+        next_to = tl.load(matrices + 4096 + square)
+        differ_x = (tl.dot(pixels, next_to) + tl.dot(rest, next_to)).to(tl.float16)
     else:
         if WORDS:
             pixels = load_halves(patches, patch, y, there, W)

@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 
 from mkdesc.compute.terms import Plane, Terms, make_terms
 from mkdesc.compute.torch.matrices import Matrices, difference_matrix, make_matrices, transposed
-from mkdesc.compute.torch.stages import AffineStage, L2Stage, PowerStage
+from mkdesc.compute.torch.stages import AffineStage, L2Stage, PowerStage, ReluStage
 from mkdesc.kernels.parametrization import Parametrization
 from mkdesc.kernels.pixelfeatures import SHAPE_EPSILON
 from mkdesc.kernels.preparation import Preparation
@@ -119,12 +119,15 @@ class Fused(ABC):
         out = out.view(n // squares, squares * dims)
         if affine is not None:
             out = linear(out, affine.weight, affine.bias)
-        last = stages.pop() if stages else None
+        last = stages.pop() if stages and isinstance(stages[-1], L2Stage) else None
         for stage in stages:
-            out = stage(out)
-        if isinstance(last, L2Stage):
-            return _unit(out, dtype)
-        return (out if last is None else last(out)).to(dtype)
+            if isinstance(stage, ReluStage):  # nobody else has this tensor
+                out[:, stage.start :].relu_()
+            elif isinstance(stage, AffineStage) and stage.has_no_centre():
+                out = linear(out.to(stage.weight.dtype), stage.weight, stage.bias)
+            else:
+                out = stage(out)
+        return out.to(dtype) if last is None else _unit(out, dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +170,7 @@ class FusedExtended(Fused):
             SIDE=self.side,
             WORDS=words,
             FLOATS=patches.is_floating_point(),
+            WHOLE=patches.is_floating_point() and size == 64 and factor == 2,
             COUNT=COUNT,
             DOWN=down,
             ACROSS=across,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
+from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +24,7 @@ from mkdesc.compute.torch.pixels import (
     shape_quantities,
     standardised,
 )
-from mkdesc.compute.torch.stages import head_module
+from mkdesc.compute.torch.stages import head_module, to_head
 from mkdesc.compute.torch.sums import Sums
 from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
@@ -73,8 +75,8 @@ class Descriptor(nn.Module):
     learn_kappas
         Whether the concentrations of the kernels are parameters.
     fused
-        Whether compiled kernels may be used on CUDA where they know the descriptor and no
-        gradients are wanted.
+        Whether compiled code may be used where no gradients are wanted: kernels on CUDA, where
+        they know the descriptor, and on a CPU the loops of the backend ``cpu``.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Descriptor(nn.Module):
         self.kappas = Kappas(parametrization) if learn_kappas else None
         self.head = nn.Sequential() if head is None else head_module(head)
         self.fused = fused
+        self._known: tuple[Any, Head] | None = None
         self.out_dims = raw_dims if head is None else head.dims_out
 
     def extra_repr(self) -> str:
@@ -141,6 +144,9 @@ class Descriptor(nn.Module):
     def _in_chunks(self, patches: Tensor) -> Tensor:
         if patches.device.type == "meta" or (torch.is_grad_enabled() and self._learns(patches)):
             return self._describe(patches)
+        if self._compiled(patches):
+            with suppress(ValueError):  # not finite: plain operations say what comes of that
+                return self._by_compiled_loops(patches)
         kernels = self._kernels(patches)
         step = CPU_CHUNK if patches.device.type == "cpu" else CHUNK
         describe: Callable[[Tensor], Tensor] = self._describe
@@ -163,6 +169,44 @@ class Descriptor(nn.Module):
             rows = slice(start // self.squares, (start + step) // self.squares)
             out[rows] = describe(patches[start : start + step])
         return out
+
+    def _compiled(self, patches: Tensor) -> bool:
+        """Whether the loops of the backend ``cpu`` do the same, in less time."""
+        return (
+            self.fused
+            and self.kappas is None
+            and patches.device.type == "cpu"
+            and patches.dtype in (torch.uint8, torch.float32, torch.float64)
+            and self.sums.dtype == torch.float32
+            and type(patches) in (Tensor, nn.Parameter)
+            and not torch.is_autocast_enabled("cpu")
+            and not _is_transformed(patches)
+            and find_spec("numba") is not None
+        )
+
+    def _by_compiled_loops(self, patches: Tensor) -> Tensor:
+        from mkdesc.compute.cpu.backend import describe
+
+        found = describe(
+            patches.detach().contiguous().numpy(),
+            self.parametrization,
+            head=self._current_head(),
+            squares=self.squares,
+            n_threads=torch.get_num_threads(),
+        )
+        return torch.from_numpy(found)
+
+    def _current_head(self) -> Head | None:
+        """The head as its modules have it now."""
+        if not len(self.head):
+            return None
+        tensors = [*self.head.parameters(), *self.head.buffers()]
+        if any(tensor.is_inference() for tensor in tensors):  # which do not say when they change
+            return to_head(self.head)
+        state = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
+        if self._known is None or self._known[0] != state:
+            self._known = state, to_head(self.head)
+        return self._known[1]
 
     def _kernels(self, patches: Tensor) -> Fused | None:
         """The fused kernels for these patches, if there are any."""
@@ -261,6 +305,11 @@ class Descriptor(nn.Module):
         if factor > 1:
             image = avg_pool2d(image[:, None], factor)[:, 0]
         return image, unit.to(wide)
+
+
+def _is_transformed(patches: Tensor) -> bool:
+    """Whether a transform of torch.func looks on, which must see every operation."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(patches))
 
 
 def _is_exporting() -> bool:

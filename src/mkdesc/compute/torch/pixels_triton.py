@@ -18,6 +18,15 @@ def load_pixels(patches, patch, y, x, keep, W: tl.constexpr, FACTOR: tl.constexp
 
 
 @triton.jit
+def load_pairs(patches, patch, y, keep, W: tl.constexpr):
+    """Rows y of patches of floats, reduced by 2, as sums: (rows, W / 2)."""
+    at = patch * (W * W) + y * (2 * W) + tl.arange(0, W)[None, :]
+    both = tl.load(patches + at, mask=keep, other=0).to(tl.float32)
+    both += tl.load(patches + at + W, mask=keep, other=0).to(tl.float32)
+    return tl.sum(tl.reshape(both, (y.shape[0], W // 2, 2)), axis=2)
+
+
+@triton.jit
 def load_halves(patches, patch, y, keep, W: tl.constexpr):
     """Rows y of patches of bytes, seen as words of four, reduced by 2, as sums: (rows, W / 2)."""
     at = patch * (W * W // 4) + y * (W // 2) + tl.arange(0, W // 4)[None, :]

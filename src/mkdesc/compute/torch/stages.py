@@ -75,12 +75,22 @@ class AffineStage(nn.Linear):
     def __init__(self, dims_in: int, dims_out: int) -> None:
         super().__init__(dims_in, dims_out)
         self.register_buffer("centres", torch.zeros(2, dims_in))
+        self._seen: tuple[tuple[int, int], bool] | None = None
 
     @property
     def centre(self) -> Tensor:
         """What is subtracted, (D,), in at least single precision."""
         kind = torch.promote_types(self.centres.dtype, torch.float32)
         return self.centres.to(kind).sum(dim=0)
+
+    def has_no_centre(self) -> bool:
+        """Whether nothing is subtracted; looks at the numbers once, until they change."""
+        if self.centres.is_inference():  # which do not say when they change
+            return False
+        state = (self.centres.data_ptr(), self.centres._version)
+        if self._seen is None or self._seen[0] != state:
+            self._seen = state, not bool(self.centres.any())
+        return self._seen[1]
 
     def set_centre(self, centre: Tensor) -> None:
         """Replace what is subtracted."""

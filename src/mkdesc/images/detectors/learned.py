@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,11 @@ from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.learned_reference import Maxima
 from mkdesc.images.detectors.learned_weights import Weights, load_weights
 from mkdesc.images.detectors.places import RADIUS, one_per_place, spread_evenly
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mkdesc.images.detectors.padded_torch import PaddedKeypoints
 
 #: Sigma of a keypoint of the first level: a model that looks at 20 sigma sees 32 px of a level.
 SIGMA = 1.6
@@ -98,6 +103,28 @@ class Learned:
         if not self.upright:
             points[:, 3] = how.angles(levels, some.take(chosen.points[:, 3].astype(np.int64)))
         return Keypoints(points, chosen.scores)
+
+    @property
+    def fits_device(self) -> bool:
+        """Whether :meth:`detect_padded` finds what :meth:`detect` does."""
+        return not self.spread
+
+    def detect_padded(self, images: Tensor, masks: Tensor | None = None) -> PaddedKeypoints:
+        """As every detector that can be used on a device."""
+        from mkdesc.images.detectors.learned_padded_torch import Choice, detect
+
+        if self.max_keypoints is None:
+            raise ValueError("max_keypoints: expected a number on a device, got None")
+        n = int(self.max_keypoints)
+        choice = Choice(
+            most=n,
+            maxima=n if self.repeats else round(SPARE * n) + 100,
+            sigma=SIGMA,
+            radius=None if self.repeats else RADIUS,
+            coarser=COARSER,
+            upright=self.upright,
+        )
+        return detect(images, self._network(), LEVELS, choice, masks)
 
     def _chosen(self, every: Keypoints) -> Keypoints:
         """Those that are kept."""

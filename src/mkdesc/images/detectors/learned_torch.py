@@ -97,11 +97,11 @@ def mean_gradients(images: Tensor) -> tuple[Tensor, Tensor]:
     across = (wide[:, :, 1:-1, 2:] - wide[:, :, 1:-1, :-2]) / 2
     down = (wide[:, :, 2:, 1:-1] - wide[:, :, :-2, 1:-1]) / 2
     taps = gaussian(ANGLE_SIGMA, ANGLE_RADIUS, images.device)
-    both = torch.cat([across, down])
-    r = ANGLE_RADIUS
-    both = conv2d(pad(both, (r, r, 0, 0), mode="replicate"), taps.view(1, 1, 1, -1))
-    both = conv2d(pad(both, (0, 0, r, r), mode="replicate"), taps.view(1, 1, -1, 1))
-    return both[: len(images), 0], both[len(images) :, 0]
+    both, r = torch.cat([across, down], 1), ANGLE_RADIUS
+    rows, columns = taps.expand(2, 1, 1, -1), taps[:, None].expand(2, 1, -1, -1)
+    both = conv2d(pad(both, (r, r, 0, 0), mode="replicate"), rows, groups=2)
+    both = conv2d(pad(both, (0, 0, r, r), mode="replicate"), columns, groups=2)
+    return both[:, 0], both[:, 1]
 
 
 def strict_maxima(scores: Tensor) -> Tensor:
@@ -137,8 +137,8 @@ def maxima(
         row, column = largest.nonzero().unbind(1)
         wide = score[0].double()
         middle = wide[row, column]
-        x, bend_x = _vertex(wide[row, column - 1], middle, wide[row, column + 1])
-        y, bend_y = _vertex(wide[row - 1, column], middle, wide[row + 1, column])
+        x, bend_x = vertex(wide[row, column - 1], middle, wide[row, column + 1])
+        y, bend_y = vertex(wide[row - 1, column], middle, wide[row + 1, column])
         which = torch.full_like(row, level)
         parts = (which, column + m, row + m, column + x + m, row + y + m, middle.float())
         bent = torch.minimum(bend_x, bend_y) > LEAST_BEND
@@ -149,7 +149,8 @@ def maxima(
     return [smaller[0] for smaller in images], Maxima(*every)
 
 
-def _vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+def vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+    """Where a parabola through three values has its top, from the middle one; how it bends."""
     bend = 2 * middle - before - after
     return (after - before) / (2 * bend), bend
 

@@ -38,8 +38,11 @@ class Detector(Protocol):
 
     Its fields begin with ``max_keypoints: int | None = None``, ``upright: bool = False`` and
     ``n_threads: int | None = None``; its own settings follow. One that can also compute by
-    PyTorch has a field ``device: str | None = None``. A class attribute ``SENSITIVE`` holds the
-    settings that find weak keypoints too, if it has any.
+    PyTorch has a field ``device: str | None = None``; one that can be used on a device, for many
+    images at a time, has a method ``detect_padded(images, masks)``, which takes tensors
+    (B, H, W), returns :class:`~mkdesc.images.detectors.padded_torch.PaddedKeypoints` and waits
+    for nothing, and a property ``fits_device``: whether that finds what ``detect`` does. A class
+    attribute ``SENSITIVE`` holds the settings that find weak keypoints too, if it has any.
     """
 
     @property
