@@ -17,7 +17,7 @@ from mkdesc._support.launching import blocks, launches
 #: is left. Each settles one more link of a chain of keypoints, each within reach of the next.
 ROUNDS = 12
 #: Keypoints that a program of the kernel compares at a time.
-BLOCK = 64
+BLOCK = 32
 
 
 class PaddedKeypoints(NamedTuple):
