@@ -145,7 +145,7 @@ def learn_descriptor(
             raise ValueError(f"{name}: expected a number > 0 or None, got {value!r}")
     with needed("learning a descriptor needs PyTorch", "torch"):
         import torch
-    from mkdesc.compute.torch.backend import chosen_device
+    from mkdesc._support.launching import chosen_device
     from mkdesc.learn.match_training import gather, measure, train_matches
 
     began = time.perf_counter()
