@@ -142,7 +142,7 @@ def test_descriptors_of_bytes_and_bits_in_files(run, tmp_path, dtype):
     out = tmp_path / "d.npy"
     done = run("describe", tmp_path / "p.npy", "-o", out, "--dtype", dtype)
     assert done.returncode == 0, done.stderr
-    model = mkdesc.load_model("paper-32px").set_params(output=dtype)
+    model = mkdesc.load_model("extended").set_params(output=dtype)
     np.testing.assert_array_equal(np.load(out), model.transform(patches))
     assert run("describe", tmp_path / "p.npy", "-o", out).returncode == 2  # not what it writes
     assert np.load(out).dtype != np.float32
