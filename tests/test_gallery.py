@@ -1,4 +1,4 @@
-"""The gallery's scripts: all are shown, pictures are there and small, and what they find is right."""
+"""The gallery's scripts: all are shown, pictures are there and small, what they find is right."""
 
 import runpy
 import sys
@@ -11,7 +11,8 @@ import pytest
 from mkdesc.images.demo import photograph, write_demo
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(REPOSITORY / "tools"), str(REPOSITORY / "examples")]
+sys.path.insert(0, str(REPOSITORY / "tools"))
+sys.path.insert(0, str(REPOSITORY / "examples"))
 import changes
 import gallery
 import panorama
