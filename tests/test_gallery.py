@@ -10,12 +10,13 @@ import pytest
 
 from mkdesc.images.demo import photograph, write_demo
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(REPOSITORY / "tools"))
-sys.path.insert(0, str(REPOSITORY / "examples"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 import changes
 import gallery
 import panorama
+
+REPOSITORY = gallery.REPOSITORY
 
 
 def test_every_script_is_shown_with_a_picture():
