@@ -85,7 +85,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "benchmarks": [], "gallery": []}
-html_search_scorer = "scorer.js"
+html_search_scorer = str(DOCS / "scorer.js")
 html_math_renderer = "mathml"  # which browsers show by themselves; MathJax would be fetched
 
 
