@@ -72,9 +72,8 @@ def scripts() -> list[Script]:
     found = []
     for name in NAMES:
         path = next(path for path in EXAMPLES.glob(f"**/{name}.py"))
-        title, _, text = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition(
-            "\n"
-        )
+        words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        title, _, text = words.partition("\n")
         found.append(Script(path, title.rstrip("."), text.strip()))
     return found
 
