@@ -6,6 +6,7 @@ Nothing here waits for a device: how many keypoints there are is a number that s
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -41,6 +42,15 @@ class PaddedKeypoints(NamedTuple):
     def there(self) -> Tensor:
         """Which of the rows (B, N) are keypoints."""
         return _numbers(self.scores) < self.counts[:, None]
+
+
+def starts_of(sizes: list[int]) -> list[int]:
+    """Where things of these sizes begin that lie one after the other, and where the last ends.
+
+    >>> starts_of([3, 5])
+    [0, 3, 8]
+    """
+    return [0, *accumulate(sizes)]
 
 
 def taken(values: Tensor, indices: Tensor) -> Tensor:
