@@ -235,7 +235,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_an_unknown_whitening_lists_the_known_ones():
-    with pytest.raises(FileNotFoundError, match=r"no model 'polar-wl'.* default, .*polar-lw"):
+    with pytest.raises(FileNotFoundError, match=r"no model 'polar-wl'.* paper, .*polar-lw"):
         patch_map((20, 20), "polar", whitening="polar-wl")
 
 
