@@ -86,10 +86,10 @@ MODELS := src/mkdesc/models
 WHITENINGS := src/mkdesc/visual/whitenings
 LEARN = $(BIN)/mkdesc learn photos $(PHOTOS) --overwrite
 models: .venv/installed-images
-	$(LEARN) -o $(MODELS)/default.safetensors --use-side 24
-	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64 --use-side 24
+	$(LEARN) -o $(MODELS)/paper.safetensors --use-side 24
+	$(LEARN) -o $(MODELS)/paper-64.safetensors --dims 64 --use-side 24
 	$(LEARN) -o $(MODELS)/polar.safetensors --parametrization polar --use-side 24
-	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32 --use-side 24
+	$(LEARN) -o $(MODELS)/paper-32px.safetensors --patch-size 32 --use-side 24
 	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4 --use-side 20
 	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64 \
 		--use-side 20

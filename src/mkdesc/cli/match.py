@@ -111,7 +111,8 @@ def command(
     features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
-            "this first run uses plain numpy; the faster code is compiled in the background",
+            "this first run uses plain numpy; the faster code is compiled in the background "
+            "(`mkdesc compile` does it ahead)",
             file=sys.stderr,
         )
     loading = "loading compiled code (the first run compiles it, which takes seconds)"
