@@ -285,7 +285,7 @@ def _zoomed(
     zoomed: NDArray[np.uint8] = cv2.resize(part, size, interpolation=cv2.INTER_CUBIC)
     moved = points - [left, top]
     within = (moved > -0.5) & (moved < np.array(part.shape[1::-1]) - 0.5)
-    inside: NDArray[np.bool_] = within.all(axis=1)
+    inside = within[:, 0] & within[:, 1]
     return zoomed, (moved + 0.5) * scale - 0.5, inside
 
 
