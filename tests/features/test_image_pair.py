@@ -351,5 +351,12 @@ def test_a_picture_is_in_colour_and_shows_the_rejected_in_red_on_request(tmp_pat
         drawn = (tmp_path / "m.svg").read_text()
         assert drawn.count("<circle") == 2 * count
         assert ("rgb(220,40,40)" in drawn) == ("red: rejected" in drawn) == rejected
+    inside = (found.points_a >= 99.5).all(axis=1) & (found.points_a < [199.5, 149.5]).all(axis=1)
+    found.save(tmp_path / "m.svg", box=(100, 100, 200, 150))
+    drawn = (tmp_path / "m.svg").read_text()
+    assert drawn.count("<circle") == 2 * (inside & found.inliers).sum() > 0
+    assert found.draw(box=(100, 100, 200, 150)).shape[1] == 1000 + 12 + 360
+    with pytest.raises(ValueError, match="box: expected one in an image of 360 x 300 px"):
+        found.draw(box=(100, 100, 400, 150))
     names[0].unlink()
     assert found.draw().shape[2] == 3  # gray, but there

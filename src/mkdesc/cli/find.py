@@ -11,7 +11,7 @@ import typer
 from mkdesc._support.check import check_ending, check_integer
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
-from mkdesc.cli.options import MaxPixels, Overwrite
+from mkdesc.cli.options import MaxPixels, Overwrite, as_box
 from mkdesc.cli.progress import say_what_changed
 from mkdesc.images.reading import MAX_PIXELS
 
@@ -61,7 +61,7 @@ def command(
     if output is not None:
         check_ending("--output", output, _PICTURES)
     check_integer("--candidates", candidates)
-    part = None if box is None else _as_box(box)
+    part = None if box is None else as_box(box)
     opened = Index(index)
     if output is not None:
         folders = (query, index, images, *opened.sources)
@@ -83,11 +83,3 @@ def command(
         with atomic_path(output) as partial:
             partial.write_bytes(encode_picture(output.suffix.lower(), sheet))
         print(f"written: {output}")
-
-
-def _as_box(text: str) -> tuple[float, float, float, float]:
-    try:
-        left, top, right, bottom = (float(side) for side in text.split(","))
-    except ValueError:
-        raise ValueError(f"--box: expected four numbers X0,Y0,X1,Y1, got {text!r}") from None
-    return left, top, right, bottom

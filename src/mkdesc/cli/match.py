@@ -18,6 +18,7 @@ from mkdesc.cli.options import (
     Ratio,
     Side,
     Upright,
+    as_box,
     chosen_ratio,
 )
 from mkdesc.cli.progress import console
@@ -89,6 +90,10 @@ def command(
         bool,
         typer.Option("--draw-rejected", help="Pictures also show rejected matches, in red."),
     ] = False,
+    box: Annotated[
+        str | None,
+        typer.Option(metavar="X0,Y0,X1,Y1", help="Pictures show this part of A only, enlarged."),
+    ] = None,
     max_pixels: MaxPixels = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
@@ -109,6 +114,7 @@ def command(
     reads = (a, b, model_file(model))
     outputs = [check_output(path, reads, overwrite) for path in output or []]
     test = chosen_ratio(ratio, model)
+    part = None if box is None else as_box(box)
     check_options(test, geometry, threshold, limit)
     check_files(a, b)
     asked = Features(detector, keypoints, model, side, upright, dtype)
@@ -144,7 +150,7 @@ def command(
     if found.verified:
         print(f"{found.summary()}, {later:.2f} s")
     for path in outputs:
-        found.save(path, overwrite=overwrite, rejected=draw_rejected)
+        found.save(path, overwrite=overwrite, rejected=draw_rejected, box=part)
         print(f"written: {path}")
     if not found.verified:
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))

@@ -109,6 +109,19 @@ def number_or_auto(option: str, text: str) -> float | Literal["auto"]:
         raise ValueError(f"{option}: expected a number or auto, got {text!r}") from None
 
 
+def as_box(text: str) -> tuple[float, float, float, float]:
+    """The sides that ``--box`` stands for.
+
+    >>> as_box("10,20,110,70")
+    (10.0, 20.0, 110.0, 70.0)
+    """
+    try:
+        left, top, right, bottom = (float(side) for side in text.split(","))
+    except ValueError:
+        raise ValueError(f"--box: expected four numbers X0,Y0,X1,Y1, got {text!r}") from None
+    return left, top, right, bottom
+
+
 def chosen_ratio(text: str, model: str) -> float:
     """The number that ``--ratio`` stands for, with this ``--model``.
 

@@ -18,7 +18,7 @@ from mkdesc._support.dataframes import make_dataframe
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.drawing import draw_matches, svg_of_matches
+from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
 from mkdesc.images.reading import opencv
 from mkdesc.images.writing import OWN_PICTURE, encode_picture
 from mkdesc.matching.nearest import Matches
@@ -70,6 +70,9 @@ def check_output(
 
 #: Colours of verified and of rejected matches, blue first, where both are drawn.
 GREEN, RED = (60, 170, 30), (40, 40, 220)
+
+#: Left, top, right and bottom, in pixels.
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,21 +164,26 @@ class ImageMatches:
         columns = (*self.points_a.T, *self.points_b.T, self.distances, self.inliers)
         return make_dataframe(dict(zip(COLUMNS, columns, strict=True)))
 
-    def _picture(self, rejected: bool) -> dict[str, Any]:
+    def _picture(self, rejected: bool, box: Box | None) -> dict[str, Any]:
         """What a picture shows, as :func:`mkdesc.images.draw_matches` takes it."""
         shown = self.inliers | (rejected or not self.verified)
         a, b = map(_in_colour, self.images, self.files)
         red = rejected and self.verified
+        here = self.points_a
+        if box is not None:
+            a, here, inside = _zoomed(a, here, box)
+            shown = shown & inside
         return {
             "a": a,
             "b": b,
-            "here": self.points_a[shown],
+            "here": here[shown],
             "there": self.points_b[shown],
-            "caption": f"mkdesc: {self.summary()}{' - red: rejected' if red else ''}",
+            "caption": f"mkdesc: {self.summary()}{' - red: rejected' if red else ''}"
+            f"{'' if box is None else f' - {shown.sum()} in this part'}",
             "colours": np.where(self.inliers[:, None], GREEN, RED)[shown] if red else None,
         }
 
-    def draw(self, *, rejected: bool = False) -> NDArray[np.uint8]:
+    def draw(self, *, rejected: bool = False, box: Box | None = None) -> NDArray[np.uint8]:
         """A picture (H, W, 3), blue first: verified matches, or the tentative ones.
 
         Photographs from files are in colour.
@@ -184,11 +192,19 @@ class ImageMatches:
         ----------
         rejected
             Whether to show rejected matches too, in red; the verified ones are then green.
+        box
+            Left, top, right and bottom of the part of the first photograph to show, enlarged,
+            with the matches in it; None: all of it.
         """
-        return draw_matches(**self._picture(rejected))
+        return draw_matches(**self._picture(rejected, box))
 
     def save(
-        self, path: str | os.PathLike[str], *, overwrite: bool = False, rejected: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        rejected: bool = False,
+        box: Box | None = None,
     ) -> None:
         """Write to a file, of the kind that its ending says.
 
@@ -201,16 +217,16 @@ class ImageMatches:
             Of the file; written as a whole or not at all, and never over one of the photographs.
         overwrite
             Whether to replace a file that holds anything but matches.
-        rejected
-            Whether pictures show rejected matches too, as :meth:`draw` says.
+        rejected, box
+            What pictures show, as :meth:`draw` says.
         """
         target = check_output(path, self.files, overwrite)
         kind = target.suffix.lower()
         with atomic_path(target) as partial:
             if kind in _PICTURES:
-                partial.write_bytes(encode_picture(kind, self.draw(rejected=rejected)))
+                partial.write_bytes(encode_picture(kind, self.draw(rejected=rejected, box=box)))
             elif kind == ".svg":
-                svg = svg_of_matches(**self._picture(rejected))
+                svg = svg_of_matches(**self._picture(rejected, box))
                 partial.write_text(svg, encoding="utf-8")
             elif kind == ".npz":
                 with partial.open("wb") as file:
@@ -252,6 +268,25 @@ class ImageMatches:
             },
             "seconds": self.timings,
         }
+
+
+def _zoomed(
+    image: NDArray[np.uint8], points: NDArray[np.float64], box: Box
+) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.bool_]]:
+    """Part of an image, enlarged; where points are in it; and which of them are."""
+    height, width = image.shape[:2]
+    if not (0 <= box[0] < box[2] <= width and 0 <= box[1] < box[3] <= height):
+        raise ValueError(f"box: expected one in an image of {width} x {height} px, got {box}")
+    left, top = int(box[0]), int(box[1])
+    part = image[top : int(np.ceil(box[3])), left : int(np.ceil(box[2]))]
+    scale = max(1.0, LONGEST / max(part.shape[:2]))
+    cv2 = opencv()
+    size = [round(side * scale) for side in part.shape[1::-1]]
+    zoomed: NDArray[np.uint8] = cv2.resize(part, size, interpolation=cv2.INTER_CUBIC)
+    moved = points - [left, top]
+    within = (moved > -0.5) & (moved < np.array(part.shape[1::-1]) - 0.5)
+    inside = within[:, 0] & within[:, 1]
+    return zoomed, (moved + 0.5) * scale - 0.5, inside
 
 
 def _in_colour(gray: NDArray[np.uint8], file: Path | None) -> NDArray[np.uint8]:
