@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gpu_photographs
 import torch
+from gpu_photographs import rate
 
 from mkdesc.evaluation.speed import textured_patches
 from mkdesc.torch import MKDescriptor
 
-#: Milliseconds of calls that are measured, and that warm up.
-MEASURED, WARM_UP = 300, 100
 #: Patches that slow ones get.
 FEW = 8192
 
@@ -37,35 +35,6 @@ class Contender(NamedTuple):
     name: str
     module: torch.nn.Module
     patches: torch.Tensor
-
-
-class Result(NamedTuple):
-    """Millions of patches per second: median and quartiles of the calls."""
-
-    median: float
-    low: float
-    high: float
-
-
-def measure(run: Callable[[], Any], n: int) -> Result:
-    """Time calls that describe n patches each, by events of the GPU."""
-
-    def one() -> float:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        run()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end)
-
-    spent = 0.0
-    while spent < WARM_UP:
-        spent += one()
-    times: list[float] = []
-    while sum(times) < MEASURED or len(times) < 5:
-        times.append(one())
-    low, middle, high = statistics.quantiles([n / ms / 1e3 for ms in times], n=4)
-    return Result(middle, low, high)
 
 
 def patches_on(device: str, n: int, size: int) -> torch.Tensor:
@@ -145,6 +114,7 @@ def profile(patches: torch.Tensor) -> None:
         descriptor = MKDescriptor(name).to(patches.device)
         descriptor = descriptor.half() if half else descriptor
         descriptor(patches)
+        torch.cuda.synchronize()
         with record(activities=[ProfilerActivity.CUDA]) as found:
             descriptor(patches)
         rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)
@@ -163,9 +133,10 @@ def rates_of_patches(results: dict[str, Any], count: int, profiled: bool) -> Non
     for family in (ours, kornias):
         try:
             for name, module, these in family(patches):
-                found = measure(lambda m=module, p=these: m(p), len(these))
+                found = rate(lambda m=module, p=these: m(p), len(these))
                 results[name] = found._asdict()
-                print(f"{name:<44} {found.median:8.2f}   {found.low:8.2f} {found.high:8.2f}")
+                middle, low, high = (each / 1e6 for each in found)
+                print(f"{name:<44} {middle:8.2f}   {low:8.2f} {high:8.2f}")
         except ImportError as error:
             print(f"left out: {family.__name__} ({error})")
     results["gigabytes_beyond"] = memory(patches.repeat(8, 1, 1))

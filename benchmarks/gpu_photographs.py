@@ -111,6 +111,7 @@ def profile(images: torch.Tensor) -> None:
     for detector in ("learned", "dog"):
         features = Features(detector, KEYPOINTS, "photo").cuda()
         features(images)
+        torch.cuda.synchronize()
         with record(activities=[ProfilerActivity.CUDA]) as found:
             features(images)
         rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)

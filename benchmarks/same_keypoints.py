@@ -134,7 +134,11 @@ def rootsift(image: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def ours(model: str, side: float, output: str = "float32") -> Describe:
-    return mkdesc.Features(model=model, side=side, output=output).describe
+    """A model at a side; one of several squares at its own, in proportion."""
+    own = mkdesc.Features(model=model).sides
+    sides = tuple(side * one / own[0] for one in own)
+    used = sides if len(sides) > 1 else side
+    return mkdesc.Features(model=model, side=used, output=output).describe
 
 
 def keypoints_of(image: np.ndarray, detector: str, upright: bool) -> np.ndarray:

@@ -60,7 +60,8 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
 nitpicky = True
 # Names of our own must lead somewhere; those of others are not looked up, which takes a network.
-_OTHERS = r"(?!mkdesc\.).*|mkdesc\.(compute|_support)\..*|mkdesc\..*\.(Named|S|P|_\w+)"
+_INSIDE = r"mkdesc\.(compute|_support|features\.features_torch)\..*"
+_OTHERS = rf"(?!mkdesc\.).*|{_INSIDE}|mkdesc\..*\.(Named|S|P|_\w+)"
 nitpick_ignore_regex = [(r"py:.*", _OTHERS)]
 
 html_theme = "pydata_sphinx_theme"

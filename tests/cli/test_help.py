@@ -74,7 +74,12 @@ def complete(run, monkeypatch):
 def test_shells_complete_commands_options_and_names(complete):
     assert complete("mkdesc", "ma") == ["match", "make-hpatches"]
     assert complete("mkdesc", "match", "--ke") == ["--keypoints"]
-    assert complete("mkdesc", "match", "--model", "photo") == ["photo", "photo-net"]
+    assert complete("mkdesc", "match", "--model", "photo") == [
+        "photo",
+        "photo-64",
+        "photo-bits",
+        "photo-net",
+    ]
     assert complete("mkdesc", "match", "--detector", "do") == ["dog"]
 
 

@@ -87,6 +87,13 @@ CASES = {
             ("colmap", ("sparse", "photos/a.png", "sparse/images.txt"), "photos"),
         )
     },
+    "learn descriptor": [
+        Case(
+            "photos -o {out} --detector w.safetensors",
+            ("photos/a.png", "w.safetensors"),
+            (".safetensors",),
+        )
+    ],
     "learn keypoints": [
         Case(
             "photos -o {out} --model m.safetensors --start w.safetensors",

@@ -65,7 +65,7 @@ def test_stacks_of_patches_in_files(run, folder, look_at):
     done = run("describe", folder / "single.npy", "-o", out, "--model", folder / "two.safetensors")
     assert done.returncode == 2
     assert "expected (N, 2, W, W), for 2 squares around each keypoint" in done.stderr
-    done = run("describe", folder / "stacks.npy", "-o", out, "--model", "photo")
+    done = run("describe", folder / "stacks.npy", "-o", out, "--model", "compact")
     assert done.returncode == 2
     assert not out.exists()
 

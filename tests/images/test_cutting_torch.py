@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from mkdesc.images import cutting
+from mkdesc.images.cutting_torch import cut_squares
 from mkdesc.images.frames import affine_frames, frames_from_points
 from mkdesc.torch import MKDescriptor, cut_patches
 
@@ -37,6 +38,21 @@ def test_the_same_patches_as_compiled_code(image, points, interpolation, dtype):
     # A value in the middle between two integers may be rounded to either.
     assert difference.max() <= (1 if dtype == np.uint8 else 0.01)
     assert difference.mean() < 1e-3
+
+
+@pytest.mark.parametrize("side", [12.0, 31.0])
+def test_squares_of_many_images(image, points, side):
+    images = np.stack([image, image[::-1], 255 - image]).astype(np.float32)
+    which = np.arange(40) % 3
+    found = cut_squares(
+        torch.from_numpy(images), torch.from_numpy(which), torch.from_numpy(points), 24, side
+    )
+    for number, picture in enumerate(images):
+        mine = which == number
+        expected = cutting.cut_patches(picture, points[mine], 24, side, interpolation="linear")
+        np.testing.assert_allclose(found[mine], expected, atol=0.05)
+    none = cut_squares(torch.from_numpy(images), torch.empty(0).long(), torch.empty(0, 4), 24, 9.0)
+    assert none.shape == (0, 24, 24)
 
 
 def test_slanted_and_projective_frames(image, points):

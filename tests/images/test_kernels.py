@@ -18,6 +18,7 @@ SCRIPT = """
 import json
 import numpy as np, torch
 from mkdesc.images import cutting_points_torch as cutting
+from mkdesc.images.detectors import dog_octaves_torch as pyramid
 from mkdesc.images.detectors import dog_torch as dog
 from mkdesc.images.detectors import learned_padded_torch as learned
 from mkdesc.images.detectors import padded_torch as padded
@@ -71,14 +72,16 @@ x, y = 20 * torch.rand(2, 70), 20 * torch.rand(2, 70)
 radius, there = 1 + 2 * torch.rand(2, 70), torch.rand(2, 70) < 0.9
 compare("places", padded, lambda: [padded.one_a_place(x, y, radius, there)])
 
-compare("blur", dog, lambda: [dog.blurred(level, 1.6), dog.blurred(level[:, :3, :2], 2.0)])
-dog.launches = lambda tensor: False
-octaves = dog._octaves(image[:, :17, :19], 1.6, [(34, 38), (17, 19)])
+compare("blur", pyramid, lambda: [
+    pyramid.blurred(level, 1.6), pyramid.blurred(level[:, :3, :2], 2.0)
+])
+pyramid.launches = lambda tensor: False
+octaves = pyramid.octaves_of(image[:, :17, :19], 1.6, [(34, 38), (17, 19)])
 sizes = [(34, 38), (17, 19)]
 def extrema():
-    values, pixels = dog._extrema(octaves.dogs, sizes, 0.5)
+    values, pixels = pyramid.extrema_of(octaves.dogs, sizes, 0.5)
     return [values, torch.where(values > 0, pixels, 0)]
-compare("extrema", dog, extrema)
+compare("extrema", pyramid, extrema)
 table = dog._table((17, 19), 1.6, torch.device("cpu"))
 zero = torch.zeros(2, 2)
 blobs = dog.Blobs(

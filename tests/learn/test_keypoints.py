@@ -23,13 +23,14 @@ from mkdesc.learn.keypoint_offset import measure_offset  # noqa: E402
 from mkdesc.learn.keypoint_rewards import Drawn, Rules, match_points  # noqa: E402
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe, project  # noqa: E402
 from mkdesc.learn.keypoints import hold_out, learn_keypoints, recipe_for  # noqa: E402
+from mkdesc.models import save_model  # noqa: E402
 
 TINY = replace(
     recipe_for(on_cpu=True, upright=True),
     channels=(4,),
     kernels=(5, 5),
     size=128,
-    squares=(32.0,),
+    squares=(1.0,),
     rate=0.03,
     views=ViewRecipe(15, 0.2, 0.2, 0.1, 0.2),
 )
@@ -193,7 +194,12 @@ def test_views_and_the_homographies_between_them(folder):
     photos = Photos([picture], torch.device("cpu"))
     rng, generator = np.random.default_rng(0), torch.Generator().manual_seed(0)
     chosen = np.zeros(2, int)
-    maps = keypoint_views._homographies([picture.shape], 128, ViewRecipe(), rng)
+    zooms = keypoint_views.draw_zooms([picture.shape], 128, ViewRecipe(), rng)
+    middle = np.array([[picture.shape[1] / 2, picture.shape[0] / 2]])
+    maps = [
+        keypoint_views.view_maps(middle, zooms, 128, ViewRecipe(), rng, second)
+        for second in (False, True)
+    ]
     views, inside = photos._warp(chosen, np.concatenate(maps), 128)
     to_other = torch.tensor(np.linalg.inv(maps[1]) @ maps[0], dtype=torch.float32)
     places = torch.stack(torch.meshgrid(*[torch.arange(20.0, 108, 8)] * 2, indexing="xy"), -1)
@@ -210,18 +216,27 @@ def test_views_and_the_homographies_between_them(folder):
 
 def test_rewards():
     """Two views that are the same: equal patches match; a point far from its match was wrong."""
-    patches = torch.eye(9).reshape(9, 3, 3)
+    patches = torch.eye(9).reshape(9, 1, 3, 3)
     places = torch.tensor([[[10.0, 10], [30, 30], [50, 50]], [[10.5, 10], [30, 39], [70, 70]]])
     used = torch.tensor([[True, True, False], [True, True, True]])
     drawn = Drawn(places, torch.ones(3), used, torch.zeros(2, 3), patches[[0, 1, 0, 1, 5]])
     pairs = Pairs(
-        torch.zeros(2, 100, 100), torch.ones(2, 100, 100, dtype=bool), torch.eye(3).expand(2, 3, 3)
+        torch.zeros(2, 100, 100),
+        torch.ones(2, 100, 100, dtype=bool),
+        torch.eye(3).expand(2, 3, 3),
+        np.zeros(1, np.int64),
     )
     rules = Rules(wrong_cost=0.5, point_cost=0.1)
     matched = match_points(drawn, pairs, lambda some: some.flatten(1), rules, 1.0)
     expected = [[1 - 0.1, -0.5 - 0.1, 0], [1 - 0.1, -0.5 - 0.1, -0.1]]
     np.testing.assert_allclose(matched.rewards, expected, atol=1e-6)
     assert (int(matched.right), int(matched.matches), float(matched.points)) == (1, 2, 2.5)
+
+
+def test_a_model_of_two_squares(folder, few_pairs, look_at, tmp_path):
+    save_model(look_at(20.0, 40.0), tmp_path / "two.safetensors")
+    made = learn(folder, steps=2, model=tmp_path / "two.safetensors")
+    assert made.report.steps == 2
 
 
 def test_bad_arguments_and_photographs(folder, tmp_path):

@@ -164,10 +164,11 @@ def test_bundled_models_work(name, rng):
     card = read_card(name)
     mkd = load_model(name)
     size = card.patch_size
-    found = mkd.transform(rng.integers(0, 256, (3, size, size), np.uint8))
+    shape = (size, size) if mkd.squares == 1 else (mkd.squares, size, size)
+    found = mkd.transform(rng.integers(0, 256, (3, *shape), np.uint8))
     assert found.shape == (3, card.dims)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
-    assert mkd.transform(np.full((1, size, size), 7, np.uint8)).shape == (1, card.dims)
+    assert mkd.transform(np.full((1, *shape), 7, np.uint8)).shape == (1, card.dims)
     with pytest.raises(ValueError, match="set and method are for files"):
         load_model(name, set="liberty")
 

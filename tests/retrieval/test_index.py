@@ -412,7 +412,7 @@ def test_thirty_matches_make_a_place(index, monkeypatch):
     monkeypatch.setattr(index, "features", lambda name: name[0])
     monkeypatch.setattr(
         "mkdesc.retrieval.groups.agree",
-        lambda a, b: _agreement(100 if a == b else counts.get((min(a, b), max(a, b)), 0)),
+        lambda a, b, _: _agreement(100 if a == b else counts.get((min(a, b), max(a, b)), 0)),
     )
     assert sorted(map(len, find_groups(index))) == [3, 6]
     counts["1", "2"] = 30

@@ -15,11 +15,20 @@ def _has_triton() -> bool:
     return find_spec("triton") is not None
 
 
+@lru_cache(maxsize=16)
+def _is_new_enough(device: Any) -> bool:
+    import torch
+
+    return bool(torch.cuda.get_device_capability(device) >= (8, 0))
+
+
 def launches(tensor: Any) -> bool:
     """Whether kernels take this tensor: on CUDA, or anywhere in Triton's interpreter."""
     if not _has_triton():
         return False
-    return bool(tensor.is_cuda) or os.environ.get("TRITON_INTERPRET") == "1"
+    if tensor.is_cuda:
+        return _is_new_enough(tensor.device)
+    return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def blocks(n: int, size: int) -> int:

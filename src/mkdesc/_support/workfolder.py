@@ -141,7 +141,7 @@ def _content(location: str | Path) -> str:
         for start in range(0, max(size, 1), SLICE)
     ]
     whole = hashlib.sha256()
-    found = in_order(_digest, slices, 1 if len(slices) == 1 else None)
+    found = map(_digest, slices) if len(slices) == 1 else in_order(_digest, slices)
     for (name, _, start), digest in zip(slices, found, strict=True):
         whole.update(f"{name} {start} ".encode(errors="surrogateescape") + digest)
     return whole.hexdigest()[:32]

@@ -13,7 +13,7 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli import learn_keypoints, learn_ratio
+from mkdesc.cli import learn_descriptor, learn_keypoints, learn_ratio
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
 from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
@@ -35,6 +35,12 @@ Output = Annotated[
 ]
 PatchSize = Annotated[int, typer.Option(help="Side of the patches in pixels.")]
 Side = Annotated[float, typer.Option(help="Side of a patch in units of a keypoint's sigma.")]
+
+
+#: How keypoints of photographs are learned from, and the side that suits them in use, where one
+#: square of each is looked at: the settings of ``--like photo``.
+ONE_SQUARE = {"side": 24.0, "keypoints": 1000, "views": " ".join(VIEWS)}
+USED_SIDE = 20.0
 
 
 def _learn(
@@ -144,6 +150,9 @@ def _settings(model: str) -> dict[str, Any]:
     """How a model was learned from photographs, by the names of options."""
     card = read_card(model)
     learned = card.learned_from
+    if "recipe" in learned:  # by `learn descriptor`: its kernels, for one square
+        learned = ONE_SQUARE | learned["head"] | {"head": None}
+        card = replace(card, method="gda", params=learned, side=USED_SIDE)
     if not {"side", "views"} <= learned.keys():
         raise ValueError(f"--like: {model} was not learned from photographs")
     how = (
@@ -262,5 +271,6 @@ def _colmap(
     )
 
 
+app.command("descriptor")(learn_descriptor.command)
 app.command("keypoints")(learn_keypoints.command)
 app.command("ratio")(learn_ratio.command)

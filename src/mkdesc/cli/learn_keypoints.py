@@ -57,7 +57,9 @@ def command(
     check_ending("--output", output, [".safetensors"])
     reads = (photos, model_file(model), start and weights_file(start))
     check_target(output, reads, OWN_WEIGHTS, overwrite)
-    shown = progress_bar("photos", "reading") if console.is_terminal else nullcontext(_lines())
+    shown = (
+        progress_bar("photos", "reading") if console.is_terminal else nullcontext(printed_lines())
+    )
     with shown as progress:
         learned = learn_keypoints(
             photos,
@@ -76,7 +78,7 @@ def command(
     console.print(f"written: {output}", soft_wrap=True)
 
 
-def _lines() -> Progress:
+def printed_lines() -> Progress:
     """A callback that prints a line now and then."""
     began = time.monotonic()
     due = began + FIRST_NEWS

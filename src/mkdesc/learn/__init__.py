@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.learn.keypoints import KeypointReport, LearnedKeypoints, learn_keypoints
+    from mkdesc.learn.descriptors import LearnedDescriptor, learn_descriptor
+    from mkdesc.learn.keypoints import LearnedKeypoints, learn_keypoints
     from mkdesc.learn.learner import learn_model
     from mkdesc.learn.photos import Recipe
     from mkdesc.learn.ratio import CalibratedRatio, calibrated_ratio
@@ -25,19 +26,22 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
         learn_phototourism,
     )
     from mkdesc.learn.trained_head import TrainedHead
+    from mkdesc.learn.view_report import ViewReport
 
 __all__ = [
     "CalibratedRatio",
-    "KeypointReport",
     "Learned",
+    "LearnedDescriptor",
     "LearnedKeypoints",
     "Recipe",
     "Report",
     "Shard",
     "TrainedHead",
     "TrainingBlock",
+    "ViewReport",
     "calibrated_ratio",
     "learn_colmap",
+    "learn_descriptor",
     "learn_hpatches",
     "learn_keypoints",
     "learn_model",

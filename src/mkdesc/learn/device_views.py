@@ -45,7 +45,7 @@ class DeviceViews(FreshViews):
     """
 
     #: Steps are so fast there that more would make them wait.
-    rate = 0.1
+    rate = 0.02
 
     def __init__(
         self,

@@ -25,11 +25,9 @@ from mkdesc.images.detectors.learned_torch import (
 )
 from mkdesc.learn.keypoint_views import Pairs, project
 
-#: Unit vectors (N, D) of patches (N, W, W) in [0, 1].
+#: Unit vectors (N, D) of patches (N, k, W, W) in [0, 1], of k squares of each keypoint.
 Describe = Callable[[Tensor], Tensor]
 
-#: Side, in pixels of its level, of the square that is described around a keypoint.
-SQUARE = 32.0
 #: Levels have at least this many pixels beyond the margin of the network.
 LEAST = 32
 
@@ -76,7 +74,7 @@ class Drawn(NamedTuple):
     log_probability
         (2 B, N) of having been drawn and accepted.
     patches
-        (n, W, W) of those that are used.
+        (n, k, W, W) of those that are used.
     """
 
     places: Tensor
@@ -84,6 +82,25 @@ class Drawn(NamedTuple):
     used: Tensor
     log_probability: Tensor
     patches: Tensor
+
+
+class Look(NamedTuple):
+    """What is described of a keypoint.
+
+    Attributes
+    ----------
+    sides
+        Sides of its squares, in pixels of its level.
+    patch_size
+        Side of their patches in pixels.
+    """
+
+    sides: tuple[float, ...]
+    patch_size: int
+
+    def times(self, factor: float) -> Look:
+        """Larger squares."""
+        return Look(tuple(factor * side for side in self.sides), self.patch_size)
 
 
 class Matched(NamedTuple):
@@ -99,8 +116,7 @@ def draw_points(
     scorer: Scorer,
     pairs: Pairs,
     rules: Rules,
-    square: float,
-    patch_size: int,
+    look: Look,
     generator: torch.Generator,
 ) -> Drawn:
     """Draw points of all views by chance; gradients flow to the log probabilities."""
@@ -123,15 +139,15 @@ def draw_points(
             y = number // columns * cell + chosen[..., 0] // cell + scorer.margin
             x = number % columns * cell + chosen[..., 0] % cell + scorer.margin
             at = torch.stack([x, y], dim=-1)
-            used = (drawn < score.sigmoid()) & _shown(pairs.inside, at, level)
-            patches = _cut(level, at, used, rules.upright, square, patch_size)
+            used = (drawn < score.sigmoid()) & shown(pairs.inside, at, level)
+            patches = _cut(level, at, used, rules.upright, look)
         found.append((*_in_view(at.float(), level, pairs), used, log_probability, patches))
     return _together(found)
 
 
 @torch.no_grad()
 def best_points(
-    scorer: Scorer, pairs: Pairs, rules: Rules, count: int, patch_size: int, levels: int
+    scorer: Scorer, pairs: Pairs, rules: Rules, count: int, look: Look, levels: int
 ) -> Drawn:
     """The best points of all views, as a detector finds them (without sub-pixel places)."""
     found, strengths = [], []
@@ -143,7 +159,7 @@ def best_points(
         strength, place = masked.flatten(1).topk(few)
         y, x = place // scores.shape[2] + scorer.margin, place % scores.shape[2] + scorer.margin
         at = torch.stack([x, y], dim=-1)
-        strength = strength.masked_fill(~_shown(pairs.inside, at, level), -math.inf)
+        strength = strength.masked_fill(~shown(pairs.inside, at, level), -math.inf)
         strengths.append(strength)
         found.append((*_in_view(at.float(), level, pairs), at))
     places, strength = torch.cat([one[0] for one in found], 1), torch.cat(strengths, 1)
@@ -157,7 +173,7 @@ def best_points(
     for level, (place, scale, at) in zip(made, found, strict=True):
         mine = used[:, start : start + at.shape[1]]
         start += at.shape[1]
-        patches = _cut(level, at, mine, rules.upright, SQUARE, patch_size)
+        patches = _cut(level, at, mine, rules.upright, look)
         parts.append((place, scale, mine, torch.zeros_like(mine, dtype=torch.float32), patches))
     return _together(parts)
 
@@ -208,11 +224,12 @@ def match_points(
     )
 
 
-def _shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
+def shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
     """Whether points (B, N, 2) of a level are where the view shows its photograph."""
-    scale = inside.shape[-1] / level.shape[-1]
-    there = ((at.float() + 0.5) * scale - 0.5).round().long().clamp(0, inside.shape[-1] - 1)
-    return inside.flatten(1).gather(1, there[..., 1] * inside.shape[-1] + there[..., 0])
+    height, width = inside.shape[1:]
+    scale = width / level.shape[-1]
+    x, y = ((at.float() + 0.5) * scale - 0.5).round().long().unbind(-1)
+    return inside.flatten(1).gather(1, y.clamp(0, height - 1) * width + x.clamp(0, width - 1))
 
 
 def _in_view(at: Tensor, level: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
@@ -225,8 +242,7 @@ def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -
     """Points of all levels; patches in the order in which a mask of them selects."""
     places, scales, used, log_probability, patches = zip(*levels, strict=True)
     every = torch.cat(used, 1)
-    size = patches[0].shape[-1]
-    ordered = patches[0].new_empty((int(every.sum()), size, size))
+    ordered = patches[0].new_empty((int(every.sum()), *patches[0].shape[1:]))
     number = every.flatten().cumsum(0).view(every.shape) - 1
     start = 0
     for mine, cut in zip(used, patches, strict=True):
@@ -237,10 +253,8 @@ def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -
     )
 
 
-def _cut(
-    level: Tensor, at: Tensor, used: Tensor, upright: bool, square: float, patch_size: int
-) -> Tensor:
-    """Patches (n, W, W) of the points (B, N, 2) of a level (B, H, W) that are used."""
+def _cut(level: Tensor, at: Tensor, used: Tensor, upright: bool, look: Look) -> Tensor:
+    """Patches (n, k, W, W) of the points (B, N, 2) of a level (B, H, W) that are used."""
     height, width = level.shape[1:]
     which = torch.arange(len(level), device=level.device)[:, None].expand(used.shape)[used]
     x, y = at[used].unbind(-1)
@@ -254,20 +268,29 @@ def _cut(
         across, down = (g.flatten()[flat] for g in mean_gradients(level))
         length = (across**2 + down**2).sqrt().clamp_min(1e-12)
         cos, sin = across / length, down / length
-    step = square / patch_size
+    frames = (x, y, cos, sin)
+    cut = [_sampled(level, which, frames, side, look.patch_size) for side in look.sides]
+    return torch.stack(cut, dim=1)
+
+
+def _sampled(
+    level: Tensor, which: Tensor, frames: tuple[Tensor, ...], side: float, patch_size: int
+) -> Tensor:
+    """Patches (n, W, W) of squares: centres, and cosines and sines of angles, (n,) each."""
+    height, width = level.shape[1:]
+    step = side / patch_size
     smooth = _smoothed(level, 0.5 * math.sqrt(step**2 - 1)) if step > 1.05 else level
     offsets = (torch.arange(patch_size, device=level.device) + 0.5 - patch_size / 2) * step
     u, v = offsets[None, None, :], offsets[None, :, None]
-    cos, sin = cos[:, None, None], sin[:, None, None]
-    px = x[:, None, None] + cos * u - sin * v
-    py = y[:, None, None] + sin * u + cos * v
+    x, y, cos, sin = (value[:, None, None] for value in frames)
+    px, py = x + cos * u - sin * v, y + sin * u + cos * v
     # One tall picture of all views: rows of other views are never reached.
     px, py = px.clamp(0, width - 1), py.clamp(0, height - 1)
     tall = py + (which * height)[:, None, None]
     rows = len(level) * height
     grid = torch.stack([px * (2 / (width - 1)) - 1, tall * (2 / (rows - 1)) - 1], dim=-1)
     picture = smooth.reshape(1, 1, rows, width)
-    n = len(x)
+    n = len(which)
     return grid_sample(picture, grid.view(1, n * patch_size, patch_size, 2), align_corners=True)[
         0, 0
     ].view(n, patch_size, patch_size)

@@ -10,16 +10,28 @@ from typing import Any
 import numpy as np
 import torch
 
+from mkdesc._support.check import checked_sides
 from mkdesc._support.progress import Progress
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD
+from mkdesc.images.detectors.learned import SIGMA
 from mkdesc.images.detectors.learned_torch import Scorer
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.clock import Clock
-from mkdesc.learn.keypoint_rewards import Describe, Rules, best_points, draw_points, match_points
+from mkdesc.learn.keypoint_rewards import (
+    Describe,
+    Look,
+    Rules,
+    best_points,
+    draw_points,
+    match_points,
+)
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe
+from mkdesc.learn.view_report import Figures
 
+#: Side of the square of a model that does not say it, in sigmas.
+SIDE = 20.0
 #: Steps between news, and how often, in all, it is checked whether weights are the best so far.
 NEWS, CHECKS = 10, 10
 #: Pairs of views that decide which weights are the best, and those that figures are of.
@@ -41,7 +53,8 @@ class KeypointRecipe:
     pairs, size
         Pairs of views per step, and the side of a view in pixels.
     squares
-        Sides of the squares that are described, in pixels of a level; one is drawn for each step.
+        How many times the squares of a model, what it is used at, are described; one is drawn for
+        each step.
     rate
         Size of steps, at its largest.
     """
@@ -52,34 +65,8 @@ class KeypointRecipe:
     views: ViewRecipe = field(default_factory=ViewRecipe)
     pairs: int = 8
     size: int = 384
-    squares: tuple[float, ...] = (24.0, 32.0, 44.0)
+    squares: tuple[float, ...] = (0.75, 1.0, 1.375)
     rate: float = 2e-3
-
-
-@dataclass(frozen=True)
-class Figures:
-    """How well keypoints match, per pair of views: as many as a detector would be asked for.
-
-    Attributes
-    ----------
-    right, matches, points
-        Right matches (within 3 px, or 6 at coarse levels), mutual matches, keypoints.
-    """
-
-    right: float
-    matches: float
-    points: float
-
-    @property
-    def precision(self) -> float:
-        """Share of the matches that are right."""
-        return self.right / max(self.matches, 1.0)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.right:.1f} right matches of {self.points:.0f} keypoints, "
-            f"precision {self.precision:.3f}"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +98,7 @@ def fresh_weights(recipe: KeypointRecipe, seed: int) -> Weights:
 
 
 def describe_with(mkd: MKD, device: torch.device) -> Describe:
-    """What describes patches (N, W, W) in [0, 1] on a device with a fitted model."""
+    """What describes patches (N, k, W, W) in [0, 1] on a device with a fitted model."""
     if device.type == "cpu" and _compiles():  # many times as fast as PyTorch there
 
         def on_cpu(patches: torch.Tensor) -> torch.Tensor:
@@ -119,7 +106,8 @@ def describe_with(mkd: MKD, device: torch.device) -> Describe:
 
         return on_cpu
     kernels = as_parametrization(mkd.parametrization)
-    module = Descriptor(kernels, int(mkd.patch_size), mkd.effective_head()).to(device).eval()
+    module = Descriptor(kernels, int(mkd.patch_size), mkd.effective_head(), squares=mkd.squares)
+    module = module.to(device).eval()
 
     def on_device(patches: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
@@ -138,13 +126,23 @@ def _compiles() -> bool:
     return True
 
 
+def look_of(mkd: MKD) -> Look:
+    """The squares that a descriptor is used at, around keypoints of the finest level.
+
+    >>> look_of(MKD("extended-24", 24, side=(20, 40)))
+    Look(sides=(32.0, 64.0), patch_size=24)
+    """
+    sides = checked_sides(SIDE if mkd.side is None else mkd.side)
+    return Look(tuple(SIGMA * side for side in sides), int(mkd.patch_size))
+
+
 @torch.no_grad()
 def measure(
     weights: Weights | Scorer,
     batches: list[Pairs],
     describe: Describe,
     rules: Rules,
-    patch_size: int,
+    look: Look,
 ) -> Figures:
     """Right matches of the best points of pairs of views.
 
@@ -154,8 +152,8 @@ def measure(
         Of the detector.
     batches
         Pairs of views.
-    describe, patch_size
-        What describes patches, and of which side.
+    describe, look
+        What describes patches, and of which squares.
     rules
         Whether points are upright.
     """
@@ -165,7 +163,7 @@ def measure(
     total, count = torch.zeros(3, device=device), 0
     for pairs in batches:
         n = pairs.images.shape[-1] ** 2 // PIXELS_PER_POINT
-        points = best_points(scorer, pairs, judged, n, patch_size, MEASURED_LEVELS)
+        points = best_points(scorer, pairs, judged, n, look, MEASURED_LEVELS)
         matched = match_points(points, pairs, describe, judged, 0.0)
         total += torch.stack([matched.right, matched.matches, matched.points]).float()
         count += len(pairs.images) // 2
@@ -219,26 +217,26 @@ def teach(
     optimizer = torch.optim.Adam(scorer.parameters(), lr=recipe.rate)
     rng = np.random.default_rng([seed, 5])
     generator = torch.Generator(device).manual_seed(seed + 1)
-    size, rules = int(mkd.patch_size), recipe.rules
+    look, rules = look_of(mkd), recipe.rules
     check = batches_of(photos, recipe, min(CHECKED_PAIRS, 4 * recipe.pairs), seed + 2)
     best, best_right, interrupted, checks = start, -1.0, False, 0
     clock = Clock(steps, seconds)
     news: list[Any] = []
 
-    def look() -> None:
+    def compare() -> None:
         nonlocal best, best_right
-        figures = measure(scorer, check, describe, rules, size)
+        figures = measure(scorer, check, describe, rules, look)
         if figures.right > best_right:
             best, best_right = Weights(scorer.layers()), figures.right
 
     try:
-        look()
+        compare()
         while clock.share < 1:
             for group in optimizer.param_groups:
                 group["lr"] = recipe.rate * clock.factor()
             pairs = photos.pairs(recipe.pairs, recipe.size, recipe.views, rng, generator)
-            square = float(rng.choice(recipe.squares))
-            drawn = draw_points(scorer, pairs, rules, square, size, generator)
+            larger = look.times(float(rng.choice(recipe.squares)))
+            drawn = draw_points(scorer, pairs, rules, larger, generator)
             cost = min(1.0, max(0.0, 3 * (clock.share - 0.25)))
             matched = match_points(drawn, pairs, describe, rules, cost)
             loss = -(drawn.log_probability * matched.rewards).sum() / len(pairs.images)
@@ -258,8 +256,8 @@ def teach(
                 progress(what, clock.steps, clock.expected())
             if clock.share * CHECKS >= checks + 1:
                 checks = int(clock.share * CHECKS)
-                look()
+                compare()
     except KeyboardInterrupt:
         interrupted = True
-        look()
+        compare()
     return Taught(best, clock.steps, time.perf_counter() - began, interrupted)

@@ -57,11 +57,14 @@ class Pairs:
         (2 B, S, S): whether pixels show the photograph, not what lies beyond it.
     to_other
         (2 B, 3, 3): from each view to its other.
+    photos
+        (B,) the number of the photograph that both are of.
     """
 
     images: Tensor
     inside: Tensor
     to_other: Tensor
+    photos: NDArray[np.int64]
 
 
 class Photos:
@@ -105,15 +108,42 @@ class Photos:
             Of the device: draws light and noise.
         """
         chosen = rng.choice(len(self), count, replace=count > len(self))
-        first, second = _homographies([self._sizes[i] for i in chosen], size, recipe, rng)
-        to_photo = np.concatenate([first, second])
+        sizes = [self._sizes[i] for i in chosen]
+        zooms = draw_zooms(sizes, size, recipe, rng)
+        centres = _centres(sizes, size, zooms, rng)
+        maps = [view_maps(centres, zooms, size, recipe, rng, second) for second in (False, True)]
+        images, inside = self.views(np.tile(chosen, 2), np.concatenate(maps), size, generator)
+        first, second = maps
         other = np.concatenate([np.linalg.inv(second) @ first, np.linalg.inv(first) @ second])
-        images, inside = self._warp(np.tile(chosen, 2), to_photo, size)
-        return Pairs(
-            _lit(images, generator).contiguous(),
-            inside,
-            torch.tensor(other, dtype=torch.float32, device=self.device),
-        )
+        to_other = torch.tensor(other, dtype=torch.float32, device=self.device)
+        return Pairs(images, inside, to_other, chosen)
+
+    def views(
+        self,
+        chosen: NDArray[np.int64],
+        to_photo: NDArray[np.float64],
+        size: int,
+        generator: torch.Generator,
+    ) -> tuple[Tensor, Tensor]:
+        """Views (V, S, S) in another light, and where they show their photographs.
+
+        Parameters
+        ----------
+        chosen, to_photo
+            (V,) and (V, 3, 3): of which photograph each is a view, and how it maps to it.
+        size, generator
+            As for :meth:`pairs`.
+        """
+        images, inside = self._warp(chosen, to_photo, size)
+        return _lit(images, generator).contiguous(), inside
+
+    def image(self, number: int) -> Tensor:
+        """A photograph (H, W) in [0, 1], as it is."""
+        return self._levels[number][0].float() / 255
+
+    def size(self, number: int) -> tuple[int, ...]:
+        """Height and width of a photograph."""
+        return self._sizes[number]
 
     def _warp(
         self, chosen: NDArray[Any], to_photo: NDArray[np.float64], size: int
@@ -167,43 +197,66 @@ def _local_scale(homography: NDArray[np.float64], point: NDArray[np.float64]) ->
     return float(np.sqrt(abs(np.linalg.det(homography)) / abs(w) ** 3))
 
 
-def _homographies(
+def draw_zooms(
     sizes: Sequence[tuple[int, ...]], size: int, recipe: ViewRecipe, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Maps (B, 3, 3) from first and from second views to photographs; both show one middle."""
-    n = len(sizes)
-    heights, widths = np.array(sizes, np.float64).T
-    any_turn = recipe.rotation >= 180
+) -> NDArray[np.float64]:
+    """How many pixels (B,) of photographs one of a view stands for, in its middle."""
     # As much of a photograph as it has: a view shows at most all of its shorter side.
-    most = np.minimum(np.exp(recipe.zoom), np.minimum(heights, widths) / size)
-    zoom = np.exp(rng.uniform(np.minimum(0, np.log(most)), np.log(most)))
-    half = zoom * size / 2
-    centre = np.stack(
-        [
-            rng.uniform(np.minimum(half, widths / 2), np.maximum(widths - half, widths / 2)),
-            rng.uniform(np.minimum(half, heights / 2), np.maximum(heights - half, heights / 2)),
-        ],
-        axis=1,
-    )
-    made = []
-    for second in (False, True):
-        turn = np.radians(rng.uniform(-1, 1, n) * (180 if any_turn else recipe.rotation * second))
-        stretch = np.exp(rng.uniform(-1, 1, n) * recipe.scale * second)
-        tilt = np.exp(rng.uniform(0, 1, n) * recipe.tilt * (1.0 if second else 0.3))
-        axis = rng.uniform(0, np.pi, n)
-        slope = rng.uniform(-1, 1, (n, 2)) * recipe.perspective * (1.0 if second else 0.3)
-        squeeze = np.zeros((n, 2, 2))
-        squeeze[:, 0, 0], squeeze[:, 1, 1] = np.sqrt(tilt), 1 / np.sqrt(tilt)
-        linear = _turns(turn) @ _turns(axis) @ squeeze @ _turns(-axis)
-        full = np.tile(np.eye(3), (n, 1, 1))
-        full[:, :2, :2] = linear * (zoom * stretch)[:, None, None]
-        full[:, 2, :2] = slope / (size / 2)
-        from_middle = np.tile(np.eye(3), (n, 1, 1))
-        from_middle[:, :2, 2] = -(size / 2 - 0.5)
-        to_centre = np.tile(np.eye(3), (n, 1, 1))
-        to_centre[:, :2, 2] = centre + rng.uniform(-0.15, 0.15, (n, 2)) * half[:, None]
-        made.append(to_centre @ full @ from_middle)
-    return made[0], made[1]
+    shorter = np.array(sizes, np.float64).min(axis=1)
+    most = np.minimum(np.exp(recipe.zoom), shorter / size)
+    return np.exp(rng.uniform(np.minimum(0, np.log(most)), np.log(most)))
+
+
+def _centres(
+    sizes: Sequence[tuple[int, ...]],
+    size: int,
+    zooms: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Middles (B, 2) of views, in photographs."""
+    half = (zooms * size / 2)[:, None]
+    extents = np.array(sizes, np.float64)[:, ::-1]
+    return rng.uniform(np.minimum(half, extents / 2), np.maximum(extents - half, extents / 2))
+
+
+def view_maps(
+    centres: NDArray[np.float64],
+    zooms: NDArray[np.float64],
+    size: int,
+    recipe: ViewRecipe,
+    rng: np.random.Generator,
+    second: bool,
+) -> NDArray[np.float64]:
+    """Random maps (B, 3, 3) from views to photographs.
+
+    Parameters
+    ----------
+    centres, zooms
+        (B, 2) and (B,): what the middle of a view shows, about, and how large.
+    size, recipe
+        As for :meth:`Photos.pairs`.
+    rng
+        What draws.
+    second
+        Whether they are second views: first ones differ less from their photographs.
+    """
+    n = len(zooms)
+    some = 1.0 if second else 0.3
+    any_turn = recipe.rotation >= 180
+    turn = np.radians(rng.uniform(-1, 1, n) * (180 if any_turn else recipe.rotation * second))
+    stretch = np.exp(rng.uniform(-1, 1, n) * recipe.scale * second)
+    tilt = np.exp(rng.uniform(0, 1, n) * recipe.tilt * some)
+    axis = rng.uniform(0, np.pi, n)
+    slope = rng.uniform(-1, 1, (n, 2)) * recipe.perspective * some
+    squeeze = np.zeros((n, 2, 2))
+    squeeze[:, 0, 0], squeeze[:, 1, 1] = np.sqrt(tilt), 1 / np.sqrt(tilt)
+    full, from_middle, to_centre = (np.tile(np.eye(3), (n, 1, 1)) for _ in range(3))
+    linear = _turns(turn) @ _turns(axis) @ squeeze @ _turns(-axis)
+    full[:, :2, :2] = linear * (zooms * stretch)[:, None, None]
+    full[:, 2, :2] = slope / (size / 2)
+    from_middle[:, :2, 2] = -(size / 2 - 0.5)
+    to_centre[:, :2, 2] = centres + rng.uniform(-0.15, 0.15, (n, 2)) * (zooms * size / 2)[:, None]
+    return to_centre @ full @ from_middle
 
 
 def _turns(angles: NDArray[np.float64]) -> NDArray[np.float64]:

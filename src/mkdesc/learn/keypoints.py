@@ -24,10 +24,11 @@ from mkdesc.images.detectors.learned_weights import (
 )
 from mkdesc.images.reading import read_gray, reduced
 from mkdesc.learn.photos import list_photos
+from mkdesc.learn.view_report import ViewReport
 from mkdesc.models import load_model
 
 if TYPE_CHECKING:
-    from mkdesc.learn.keypoint_training import Figures, KeypointRecipe
+    from mkdesc.learn.keypoint_training import KeypointRecipe
 
 
 #: Steps on a GPU and on a CPU, unless told otherwise.
@@ -46,49 +47,12 @@ HELD_OUT = 10
 MEASURED = 20
 
 
-@dataclass(frozen=True)
-class KeypointReport:
-    """What came of teaching.
-
-    Attributes
-    ----------
-    photos, held_out
-        How many photographs were learned from, and the names of those that were not.
-    before, after
-        Figures on photographs that were held out (if there were too few: on all), of the weights
-        that it began with and of those learned.
-    steps, seconds, interrupted
-        How long it took, and whether Ctrl-C ended it.
-    """
-
-    photos: int
-    held_out: list[str]
-    before: Figures
-    after: Figures
-    steps: int
-    seconds: float
-    interrupted: bool
-
-    def lines(self) -> list[str]:
-        """The report for reading."""
-        which = "photographs held out" if self.held_out else "the photographs learned from"
-        lines = [
-            f"{self.photos} photographs, {self.steps:,} steps, {self.seconds:.1f} s",
-            f"on pairs of views of {which}:",
-            f"  before: {self.before}",
-            f"  after:  {self.after}",
-        ]
-        if self.interrupted:
-            lines.insert(1, "interrupted: this is the best until then")
-        return lines
-
-
 @dataclass(frozen=True, eq=False)
 class LearnedKeypoints:
     """Weights of a detector, and how they were learned."""
 
     weights: Weights
-    report: KeypointReport
+    report: ViewReport
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the weights with their card to a safetensors file.
@@ -150,21 +114,21 @@ def learn_keypoints(
     chosen = recipe or recipe_for(where.type == "cpu", upright)
     mkd = load_model(model).fit()
     first = training.fresh_weights(chosen, seed) if start is None else load_weights(start)
-    images = _read(list_photos(photos), tell)
+    images = read_photos(list_photos(photos), tell)
     learned, kept = hold_out(list(images), seed)
     bank = Photos([images[name] for name in learned], where)
     others = Photos([images[name] for name in kept or learned], where)
-    describe, size = training.describe_with(mkd, where), int(mkd.patch_size)
+    describe, look = training.describe_with(mkd, where), training.look_of(mkd)
     if steps is None and seconds is None:
         steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
     with torch_threads(CPU_THREADS if where.type == "cpu" else None):
         figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
-        before = training.measure(first, figures, describe, chosen.rules, size)
+        before = training.measure(first, figures, describe, chosen.rules, look)
         taught = training.teach(
             first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=tell
         )
-        after = training.measure(taught.weights, figures, describe, chosen.rules, size)
-    report = KeypointReport(
+        after = training.measure(taught.weights, figures, describe, chosen.rules, look)
+    report = ViewReport(
         len(learned), kept, before, after, taught.steps, taught.seconds, taught.interrupted
     )
     card = _card(report, chosen, model=os.fspath(model), seed=seed, device=str(where))
@@ -188,7 +152,7 @@ def hold_out(names: list[str], seed: int) -> tuple[list[str], list[str]]:
     """
     scenes: dict[str, list[str]] = {}
     for name in sorted(names):
-        scenes.setdefault(re.sub(r"[\W_]*\d*\.\w+$", "", name), []).append(name)
+        scenes.setdefault(scene_of(name), []).append(name)
     kept: list[str] = []
     for number in np.random.default_rng([seed, 13]).permutation(len(scenes)):
         scene = list(scenes.values())[number]
@@ -196,6 +160,15 @@ def hold_out(names: list[str], seed: int) -> tuple[list[str], list[str]]:
             continue
         kept += scene
     return [name for name in names if name not in kept], sorted(kept)
+
+
+def scene_of(name: str) -> str:
+    """What a photograph shows, by its name: all but a number at its end.
+
+    >>> scene_of("church_03.jpg")
+    'church'
+    """
+    return re.sub(r"[\W_]*\d*\.\w+$", "", name)
 
 
 def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
@@ -213,7 +186,7 @@ def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
     )
 
 
-def _read(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8]]:
+def read_photos(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8]]:
     """Photographs by their names; unreadable ones are skipped with a warning."""
     images: dict[str, NDArray[np.uint8]] = {}
     reasons = []
@@ -233,7 +206,7 @@ def _read(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8]]:
     return images
 
 
-def _card(report: KeypointReport, recipe: KeypointRecipe, **facts: Any) -> dict[str, Any]:
+def _card(report: ViewReport, recipe: KeypointRecipe, **facts: Any) -> dict[str, Any]:
     """What the file says of itself, in plain values."""
     return {
         "kind": "upright" if recipe.rules.upright else "turned",

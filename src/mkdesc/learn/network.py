@@ -42,6 +42,13 @@ class Network:
             for name in names
         }
 
+    def copy(self) -> Network:
+        """Another one with the same weights, of which nothing is learned."""
+        other = Network(self._layers, str(self._mean.device))
+        for name, value in self.parameters.items():
+            other.parameters[name] = value.detach().clone()
+        return other
+
     def __call__(self, x: Tensor) -> Tensor:
         """Descriptors of raw ones."""
         for stage in self._layers.before:

@@ -1,4 +1,4 @@
-"""Training the layers of a head with PyTorch: AdamW, warm-up, cosine; the best so far is kept."""
+"""Training the layers of a head with PyTorch: AdamW, warm-up, cosine, averages of the weights."""
 
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ def _train(
     rng = np.random.default_rng([how.seed, 1])
     size = min(how.batch, views.points)
     clock = Clock(how.steps, None if how.minutes is None else 60 * how.minutes)
-    best = _Best(network, compute, check, how.device)
+    average = Average(network)
+    best = _Best(average, compute, check, how.device)
     first_loss, interrupted = best.loss, False
     optimizer = torch.optim.AdamW(network.parameters.values(), lr=how.rate, weight_decay=DECAY)
     mean, checks = 0.0, 0
@@ -137,6 +138,7 @@ def _train(
             loss.backward()
             optimizer.step()
             clock.step()
+            average.add(clock.steps)
             if clock.steps % NEWS == 0 or clock.share >= 1:
                 now = float(loss.detach())
                 mean = 0.8 * mean + 0.2 * now if mean else now
@@ -154,19 +156,44 @@ def _on(pairs: tuple[Any, Any], device: str) -> list[Tensor]:
     return [torch.as_tensor(one, dtype=torch.float32, device=device) for one in pairs]
 
 
+class Average:
+    """A network whose weights are a running average of those of another, which is trained.
+
+    Parameters
+    ----------
+    trained
+        The other.
+    """
+
+    #: Share of the average that a step keeps.
+    KEPT = 0.998
+
+    def __init__(self, trained: Network) -> None:
+        self._trained = list(trained.parameters.values())
+        self.network = trained.copy()
+
+    @torch.no_grad()
+    def add(self, steps: int) -> None:
+        """Add the weights as they are now, after so many steps."""
+        # A young average remembers less, or it would remember what training began with.
+        kept = min(self.KEPT, steps / (steps + 10))
+        for mean, now in zip(self.network.parameters.values(), self._trained, strict=True):
+            mean.lerp_(now, 1 - kept)
+
+
 class _Best:
     """The layers that did best so far on pairs that are not trained on."""
 
     def __init__(
         self,
-        network: Network,
+        average: Average,
         compute: Callable[[Tensor, Tensor], Tensor],
         check: tuple[Any, Any],
         device: str,
     ) -> None:
-        self._network, self._compute = network, compute
+        self._network, self._compute = average.network, compute
         self._pairs = _on(check, device)
-        self.loss, self.layers = math.inf, network.layers()
+        self.loss, self.layers = math.inf, self._network.layers()
         self.look()
 
     def look(self) -> None:

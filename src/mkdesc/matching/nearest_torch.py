@@ -10,7 +10,7 @@ from torch import Tensor
 from mkdesc._support.launching import blocks, launches
 
 #: Descriptors of either set that a program of the kernel compares at a time, and its warps.
-ROWS, COLUMNS, WARPS = 128, 128, 8
+ROWS, COLUMNS, WARPS = 128, 64, 4
 #: The same for products of float32, which take more registers.
 SINGLE_ROWS, SINGLE_COLUMNS = 64, 64
 #: Those that plain operations compare at a time: bounds the memory.

@@ -83,6 +83,7 @@ def test_kernels_agree_with_plain_operations():
         [
             ("extended", 64, "uint8"),
             ("extended", 64, "float32"),
+            ("extended-net", 32, "uint8"),
             ("extended", 32, "float32"),
             ("photo", 24, "uint8"),
             ("photo", 24, "float32"),
@@ -94,7 +95,7 @@ def test_kernels_agree_with_plain_operations():
             ("rho(8,2)*relative_theta(8,2)", 40, "uint8"),
         ]
     )
-    assert len(found) == 11
+    assert len(found) == 12
     for case, (difference, cosine) in found.items():
         assert difference < 2e-3, case
         assert cosine > 0.9999, case

@@ -44,6 +44,8 @@ COUNT, EXTENDED_WARPS = 4, 4
 ROWS, BLOCK, WARPS, STAGES = 64, 32, 4, 4
 #: Warps per patch of the paper's, and rows per program of what follows.
 PATCH_WARPS, ROWS_AT_A_TIME = 4, 4
+#: Numbers per program of what rectifies.
+RECTIFIED = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ class Fused(ABC):
         The kernel that finishes raw descriptors does the head's power, norm and centre too; of
         several squares, whose norm is a common one, the power alone.
         """
-        from mkdesc.compute.torch.rows_triton import finish_rows
+        from mkdesc.compute.torch.rows_triton import finish_rows, rectify_rows
 
         sums, assembly = self.sums(patches.contiguous(), dtype), self.assembly
         stages = list(head)
@@ -122,8 +124,11 @@ class Fused(ABC):
         last = stages.pop() if stages and isinstance(stages[-1], L2Stage) else None
         for stage in stages:
             if isinstance(stage, ReluStage):  # nobody else has this tensor
-                out[:, stage.start :].relu_()
-            elif isinstance(stage, AffineStage) and stage.has_no_centre():
+                out = out.contiguous()
+                rectify_rows[(_blocks(out.numel(), RECTIFIED),)](
+                    out, out.numel(), D=out.shape[1], START=stage.start, BLOCK=RECTIFIED
+                )
+            elif isinstance(stage, AffineStage) and not stage.centred:
                 out = linear(out.to(stage.weight.dtype), stage.weight, stage.bias)
             else:
                 out = stage(out)

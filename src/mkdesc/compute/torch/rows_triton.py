@@ -56,6 +56,15 @@ def finish_rows(
 
 
 @triton.jit
+def rectify_rows(rows, n, D: tl.constexpr, START: tl.constexpr, BLOCK: tl.constexpr):
+    """In n numbers of rows (., D), negative ones from column START on become zero, in place."""
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(rows + at, mask=at < n, other=0.0)
+    value = tl.where((at % D >= START) & (value < 0.0), 0.0, value)
+    tl.store(rows + at, value.to(rows.dtype.element_ty), mask=at < n)
+
+
+@triton.jit
 def unit_rows(rows, out, n, D: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
     """Rows (n, D) divided by their norms."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -75,7 +77,8 @@ class AffineStage(nn.Linear):
     def __init__(self, dims_in: int, dims_out: int) -> None:
         super().__init__(dims_in, dims_out)
         self.register_buffer("centres", torch.zeros(2, dims_in))
-        self._seen: tuple[tuple[int, int], bool] | None = None
+        #: Whether anything is subtracted: known here, as asking a device takes long.
+        self.centred = False
 
     @property
     def centre(self) -> Tensor:
@@ -83,19 +86,15 @@ class AffineStage(nn.Linear):
         kind = torch.promote_types(self.centres.dtype, torch.float32)
         return self.centres.to(kind).sum(dim=0)
 
-    def has_no_centre(self) -> bool:
-        """Whether nothing is subtracted; looks at the numbers once, until they change."""
-        if self.centres.is_inference():  # which do not say when they change
-            return False
-        state = (self.centres.data_ptr(), self.centres._version)
-        if self._seen is None or self._seen[0] != state:
-            self._seen = state, not bool(self.centres.any())
-        return self._seen[1]
-
     def set_centre(self, centre: Tensor) -> None:
         """Replace what is subtracted."""
         coarse = centre.bfloat16().to(centre.dtype)
         self.centres.copy_(torch.stack([coarse, centre - coarse]))
+        self.centred = bool(centre.any())
+
+    def _load_from_state_dict(self, *arguments: Any, **options: Any) -> None:
+        super()._load_from_state_dict(*arguments, **options)
+        self.centred = self.centres.is_meta or bool(self.centres.any())
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (N, D) to (N, d)."""

@@ -75,7 +75,7 @@ def find_extrema(
     image, rest = (at // (LAYERS * each)).to(tl.int64), at % (LAYERS * each)
     layer, cell = rest // each, rest % each
     top, left = (cell // across) * 2, (cell % across) * 2
-    plane = dogs + image * size + (layer + 1) * (height * width)
+    plane = dogs + image * size + (layer + 1).to(tl.int64) * (height * width)
     best = tl.zeros((BLOCK,), tl.float32)
     place = tl.zeros((BLOCK,), tl.int64)
     for k in range(4):

@@ -32,6 +32,7 @@ from mkdesc.images.detectors.padded_torch import (
     one_a_place,
     padded,
     shown,
+    starts_of,
     taken,
 )
 
@@ -104,10 +105,6 @@ class Table(NamedTuple):
     taps: Tensor
 
 
-def _starts(sizes: list[int]) -> list[int]:
-    return np.cumsum([0, *sizes]).tolist()
-
-
 def _cells(size: tuple[int, int]) -> tuple[int, int]:
     return blocks(size[0], CELL), blocks(size[1], CELL)
 
@@ -118,7 +115,7 @@ def _table(
 ) -> Table:
     sizes = level_sizes(shape, levels, 2 * margin + 3)
     inner = [(height - 2 * margin, width - 2 * margin) for height, width in sizes]
-    cells = _starts([down * across for down, across in map(_cells, inner)])
+    cells = starts_of([down * across for down, across in map(_cells, inner)])
 
     def whole(numbers: list[int]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=device)
@@ -128,8 +125,8 @@ def _table(
 
     return Table(
         cells=whole(cells[1:]),
-        scores=whole(_starts([height * width for height, width in inner])[:-1]),
-        images=whole(_starts([height * width for height, width in sizes])[:-1]),
+        scores=whole(starts_of([height * width for height, width in inner])[:-1]),
+        images=whole(starts_of([height * width for height, width in sizes])[:-1]),
         wide=whole([width for _, width in inner]),
         heights=whole([height for height, _ in sizes]),
         widths=whole([width for _, width in sizes]),
@@ -298,7 +295,7 @@ def _maxima(scores: list[Tensor]) -> tuple[Tensor, Tensor]:
     from mkdesc.images.detectors.learned_triton import find_maxima
 
     cells = [_cells((s.shape[1], s.shape[2])) for s in scores]
-    starts = _starts([down * across for down, across in cells])
+    starts = starts_of([down * across for down, across in cells])
     values = scores[0].new_empty((len(scores[0]), starts[-1]))
     pixels = torch.empty_like(values, dtype=torch.int64)
     for score, (down, across), start in zip(scores, cells, starts, strict=False):

@@ -6,6 +6,7 @@ Nothing here waits for a device: how many keypoints there are is a number that s
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from mkdesc._support.launching import blocks, launches
 #: is left. Each settles one more link of a chain of keypoints, each within reach of the next.
 ROUNDS = 12
 #: Keypoints that a program of the kernel compares at a time.
-BLOCK = 64
+BLOCK = 32
 
 
 class PaddedKeypoints(NamedTuple):
@@ -41,6 +42,15 @@ class PaddedKeypoints(NamedTuple):
     def there(self) -> Tensor:
         """Which of the rows (B, N) are keypoints."""
         return _numbers(self.scores) < self.counts[:, None]
+
+
+def starts_of(sizes: list[int]) -> list[int]:
+    """Where things of these sizes begin that lie one after the other, and where the last ends.
+
+    >>> starts_of([3, 5])
+    [0, 3, 8]
+    """
+    return [0, *accumulate(sizes)]
 
 
 def taken(values: Tensor, indices: Tensor) -> Tensor:

@@ -1,0 +1,251 @@
+"""Learning what describes the learned detector's keypoints: ``mkdesc learn descriptor``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkdesc._support.check import check_choice, checked_sides
+from mkdesc._support.optional import needed
+from mkdesc._support.progress import Progress, no_progress
+from mkdesc._support.version import __version__
+from mkdesc.descriptor import MKD
+from mkdesc.heads.head import Head
+from mkdesc.heads.layers import add_hidden, layers_of, reduced
+from mkdesc.heads.statistics import Statistics
+from mkdesc.heads.whitening import Whitening
+from mkdesc.images.detectors.learned_weights import load_weights
+from mkdesc.kernels.parametrization import as_parametrization
+from mkdesc.learn.keypoints import hold_out, read_photos, scene_of
+from mkdesc.learn.photos import list_photos
+from mkdesc.learn.trained_head import KINDS
+from mkdesc.learn.view_report import ViewReport
+from mkdesc.models import Card, save_model
+
+if TYPE_CHECKING:
+    from mkdesc.heads.layers import Layers
+    from mkdesc.learn.match_pool import MatchPool
+    from mkdesc.learn.match_training import MatchRecipe
+
+#: Steps on a GPU and on a CPU, unless told otherwise.
+GPU_STEPS, CPU_STEPS = 8000, 300
+#: On a CPU: pairs of views in the pool and per step, keypoints of a view, its side in pixels.
+CPU_POOL, CPU_BATCH, CPU_POINTS, CPU_SIZE = 64, 4, 200, 320
+#: Pairs of views that figures are of.
+MEASURED_PAIRS = 64
+
+
+@dataclass(frozen=True)
+class HeadPlan:
+    """What is learned.
+
+    Attributes
+    ----------
+    kind
+        ``"mlp"``: a hidden layer beside the projection. ``"linear"``: the projection alone.
+        ``"gda"``: the whitening that both begin as.
+    dims
+        Numbers of a descriptor; of those of bits, bits.
+    hidden, rank
+        Units of the hidden layer, and to how many numbers raw descriptors are taken before it.
+    bits
+        Whether the signs of the numbers are what is used.
+    power, ridge
+        As for :class:`~mkdesc.Whitening`.
+    """
+
+    kind: str = "mlp"
+    dims: int = 128
+    hidden: int = 896
+    rank: int = 160
+    bits: bool = False
+    power: float = 0.75
+    ridge: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, ("gda", *KINDS))
+
+    def begin(self, statistics: Statistics) -> Head:
+        """The whitening."""
+        dims = max(self.rank, self.dims) if self.kind == "mlp" else self.dims
+        whitening = Whitening("gda", dims, power=self.power, ridge=self.ridge)
+        head = whitening.fit_statistics(statistics).learned()
+        return reduced(head, self.dims) if self.kind == "mlp" else head
+
+    def layers(self, head: Head, statistics: Statistics, seed: int) -> Layers:
+        """What is trained, to begin with."""
+        layers = layers_of(head, statistics.covariance)
+        if self.kind == "mlp":
+            layers = add_hidden(layers, self.hidden, np.random.default_rng([seed, 0]))
+        return layers
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedDescriptor:
+    """A descriptor, how it was learned, and what its card will say."""
+
+    mkd: MKD
+    report: ViewReport
+    card: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Card:
+        """Write the model to a safetensors file.
+
+        A file that is no model is replaced only if ``overwrite`` says so.
+        """
+        return save_model(self.mkd, path, self.card, overwrite=overwrite)
+
+
+def learn_descriptor(
+    photos: str | Path | Iterable[str | Path],
+    mkd: MKD | None = None,
+    plan: HeadPlan | None = None,
+    *,
+    detector: str | os.PathLike[str] = "keypoints",
+    steps: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    recipe: MatchRecipe | None = None,
+    progress: Progress | None = None,
+) -> LearnedDescriptor:
+    """Learn a head for the learned detector's keypoints from plain photographs; needs PyTorch.
+
+    Parameters
+    ----------
+    photos
+        A folder (those of folders in it too), or a list of files.
+    mkd
+        The descriptor, without a head; its ``side`` says which squares of a keypoint are looked
+        at. Default: ``MKD("extended-fine", 24, side=(20, 40))``.
+    plan
+        What is learned; default: :class:`HeadPlan`.
+    detector
+        Weights of the detector: a name or a file.
+    steps, seconds
+        How long to train, at most; both None: 8,000 steps on a GPU, 300 smaller ones on a CPU.
+    seed
+        The same seed gives the same model on a CPU, unless ``seconds`` ended it.
+    device
+        Of PyTorch; ``"auto"``: a GPU if there is one.
+    recipe
+        How, in detail; None: what suits the device.
+    progress
+        Told of the steps. A KeyboardInterrupt ends the training: what was learned is returned.
+    """
+    for name, value in (("steps", steps), ("seconds", seconds)):
+        if value is not None and not value > 0:
+            raise ValueError(f"{name}: expected a number > 0 or None, got {value!r}")
+    with needed("learning a descriptor needs PyTorch", "torch"):
+        import torch
+    from mkdesc._support.launching import chosen_device
+    from mkdesc.learn.match_training import gather, measure, train_matches
+
+    began = time.perf_counter()
+    tell, plan = progress or no_progress, plan or HeadPlan()
+    mkd = MKD("extended-fine", 24, side=(20.0, 40.0)) if mkd is None else mkd
+    mkd = MKD(**mkd.get_params(deep=False)).set_params(whitening=None, head=None).fit()
+    if mkd.side is None:
+        raise ValueError("mkd: expected the sides of its squares, got None")
+    where = chosen_device(None if device == "auto" else device)
+    chosen = recipe or recipe_for(where.type == "cpu")
+    images = read_photos(list_photos(photos), tell)
+    learned, kept = hold_out(list(images), seed)
+
+    def pool_of(names: list[str], pairs: int, seed: int) -> MatchPool:
+        some = replace(chosen.pool, pairs=pairs)
+        return _pool({name: images[name] for name in names}, mkd, detector, some, seed, where)
+
+    torch.manual_seed(seed)
+    pool = pool_of(learned, chosen.pool.pairs, seed)
+    tell("views", 1, 2)
+    pool.fill()
+    statistics = gather(pool, plan.power)
+    head = plan.begin(statistics)
+    pool.find_maps(head)
+    tell("views", 2, 2)
+    figures = pool_of(kept or learned, min(MEASURED_PAIRS, chosen.pool.pairs), seed + 1)
+    figures.fill()
+    before = measure(head, figures, plan.bits)
+    done, interrupted, after = 0, False, before
+    if plan.kind != "gda":
+        if steps is None and seconds is None:
+            steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
+        trained = train_matches(
+            plan.layers(head, statistics, seed),
+            pool,
+            chosen,
+            bits=plan.bits,
+            steps=steps,
+            seconds=seconds,
+            progress=tell,
+        )
+        head, done, interrupted = trained.layers.head(), trained.steps, trained.interrupted
+        after = measure(head, figures, plan.bits)
+    report = ViewReport(
+        len(learned), kept, before, after, done, time.perf_counter() - began, interrupted
+    )
+    card = {
+        "source": "plain photographs",
+        "photographs": len(learned),
+        "scene_pairs": len(pool.maps),
+        "held_out": kept,
+        "detector": Path(os.fspath(detector)).name,
+        "head": asdict(plan),
+        "recipe": asdict(chosen),
+        "steps": done,
+        "before": asdict(before),
+        "after": asdict(after),
+        "seed": seed,
+        "device": str(where),
+        "version": __version__,
+        "command": [Path(sys.argv[0]).name, *(Path(word).name for word in sys.argv[1:])],
+    }
+    return LearnedDescriptor(mkd.set_params(head=head), report, card)
+
+
+def recipe_for(on_cpu: bool) -> MatchRecipe:
+    """What suits the device."""
+    from mkdesc.learn.match_training import MatchRecipe
+
+    recipe = MatchRecipe()
+    if not on_cpu:
+        return recipe
+    pool = replace(recipe.pool, pairs=CPU_POOL, points=CPU_POINTS, size=CPU_SIZE)
+    return replace(recipe, pool=pool, batch=CPU_BATCH, fresh=1)
+
+
+def _pool(
+    images: dict[str, Any],
+    mkd: MKD,
+    detector: str | os.PathLike[str],
+    recipe: Any,
+    seed: int,
+    device: Any,
+) -> MatchPool:
+    """An empty pool of pairs of views of photographs."""
+    from mkdesc.compute.torch.module import Descriptor
+    from mkdesc.images.detectors.learned_torch import Scorer
+    from mkdesc.learn.keypoint_views import Photos
+    from mkdesc.learn.match_pool import MatchPool
+
+    scenes: dict[str, int] = {}
+    numbers = [scenes.setdefault(scene_of(name), len(scenes)) for name in images]
+    kernels = as_parametrization(mkd.parametrization)
+    descriptor = Descriptor(kernels, int(mkd.patch_size))
+    return MatchPool(
+        Photos(list(images.values()), device),
+        np.array(numbers),
+        Scorer(load_weights(detector)).to(device).eval(),
+        descriptor.to(device).eval(),
+        checked_sides(mkd.side),
+        recipe,
+        seed,
+    )
