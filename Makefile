@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test docs bench photographs fuzz kill oldest audit models keypoints ratios dist clean
+.PHONY: demo test docs gallery bench photographs fuzz kill oldest audit models keypoints ratios dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -53,6 +53,9 @@ docs: .venv/installed-docs ## the site, into site/
 	$(BIN)/sphinx-build -d build/doctrees --fail-on-warning --keep-going --quiet docs site
 	$(BIN)/python tools/check_site.py site
 
+gallery: .venv/installed-images,plots,colmap ## the gallery's pictures, into docs/gallery; minutes
+	$(BIN)/python tools/gallery.py
+
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py
 
@@ -83,10 +86,10 @@ MODELS := src/mkdesc/models
 WHITENINGS := src/mkdesc/visual/whitenings
 LEARN = $(BIN)/mkdesc learn photos $(PHOTOS) --overwrite
 models: .venv/installed-images
-	$(LEARN) -o $(MODELS)/default.safetensors --use-side 24
-	$(LEARN) -o $(MODELS)/compact.safetensors --dims 64 --use-side 24
+	$(LEARN) -o $(MODELS)/paper.safetensors --use-side 24
+	$(LEARN) -o $(MODELS)/paper-64.safetensors --dims 64 --use-side 24
 	$(LEARN) -o $(MODELS)/polar.safetensors --parametrization polar --use-side 24
-	$(LEARN) -o $(MODELS)/default-32.safetensors --patch-size 32 --use-side 24
+	$(LEARN) -o $(MODELS)/paper-32px.safetensors --patch-size 32 --use-side 24
 	$(LEARN) -o $(MODELS)/extended.safetensors --parametrization extended --ridge 1e-4 --use-side 20
 	$(LEARN) -o $(MODELS)/extended-64.safetensors --parametrization extended --ridge 1e-4 --dims 64 \
 		--use-side 20

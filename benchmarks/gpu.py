@@ -61,13 +61,13 @@ def ours(patches: torch.Tensor) -> Iterator[Contender]:
         yield Contender(f"extended{kind}", made(MKDescriptor("extended")), patches)
         yield Contender(f"extended-net{kind}", made(MKDescriptor("extended-net")), patches)
         yield Contender(
-            f"default (the paper's, whitened){kind}", made(MKDescriptor("default")), patches
+            f"paper (the paper's, whitened){kind}", made(MKDescriptor("paper")), patches
         )
         yield Contender(f"extended, 32 px{kind}", made(MKDescriptor("extended")), small)
-        yield Contender(f"default-32, 32 px{kind}", made(MKDescriptor("default-32")), small)
+        yield Contender(f"paper-32px, 32 px{kind}", made(MKDescriptor("paper-32px")), small)
     yield Contender("extended, float32 patches", made(MKDescriptor("extended"), False), floats)
     few = patches[:FEW]
-    for name in ("extended", "default"):
+    for name in ("extended", "paper"):
         plain = MKDescriptor(name, fused=False).to(patches.device)
         yield Contender(f"{name}, plain operations", plain, few)
 
@@ -87,7 +87,7 @@ def kornias(patches: torch.Tensor) -> Iterator[Contender]:
 
 def agreement(patches: torch.Tensor) -> None:
     """Fused kernels against plain operations."""
-    for name in ("extended", "extended-net", "default"):
+    for name in ("extended", "extended-net", "paper"):
         plain = MKDescriptor(name, fused=False).to(patches.device)(patches)
         for kind, module in (("single", MKDescriptor(name)), ("half", MKDescriptor(name).half())):
             found = module.to(patches.device)(patches).float()
@@ -98,7 +98,7 @@ def agreement(patches: torch.Tensor) -> None:
 
 def memory(patches: torch.Tensor) -> float:
     """Gigabytes beyond patches and descriptors, at most."""
-    descriptor = MKDescriptor("default").to(patches.device)
+    descriptor = MKDescriptor("paper").to(patches.device)
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     out = descriptor(patches)
@@ -110,7 +110,7 @@ def profile(patches: torch.Tensor) -> None:
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as record
 
-    for name, half in (("extended", False), ("default", False), ("extended-net", True)):
+    for name, half in (("extended", False), ("paper", False), ("extended-net", True)):
         descriptor = MKDescriptor(name).to(patches.device)
         descriptor = descriptor.half() if half else descriptor
         descriptor(patches)

@@ -203,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument(
-        "--models", nargs="+", default=["photo", "photo-net", "extended", "default-32"]
+        "--models", nargs="+", default=["photo", "photo-net", "extended", "paper-32px"]
     )
     parser.add_argument("--sides", nargs="+", type=float, default=SIDES)
     parser.add_argument("--kinds", nargs="+", default=["planar", "3-D"])

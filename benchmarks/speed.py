@@ -40,8 +40,8 @@ def ours(size: int, threads: int) -> Iterator[tuple[str, Contender]]:
     mkd = MKD(patch_size=size, n_threads=threads)
     one = MKD(patch_size=size, n_threads=1)
     reference = MKD(patch_size=size, backend="reference")
-    default = load_model("default-32" if size == 32 else "default")
-    default.set_params(n_threads=threads, resize=size == 65)
+    paper = load_model("paper-32px" if size == 32 else "paper")
+    paper.set_params(n_threads=threads, resize=size == 65)
     extended, net = (
         load_model(name).set_params(
             n_threads=threads, resize=size == 65, patch_size=32 if size == 32 else 64
@@ -51,7 +51,7 @@ def ours(size: int, threads: int) -> Iterator[tuple[str, Contender]]:
     yield "mkdesc, uint8", (lambda: mkd.transform(uint8), FAST)
     yield "mkdesc, float32", (lambda: mkd.transform(float32), FAST)
     yield "mkdesc, uint8, 1 thread", (lambda: one.transform(uint8[: FAST // 2]), FAST // 2)
-    yield "mkdesc, model default", (lambda: default.transform(uint8), FAST)
+    yield "mkdesc, model paper", (lambda: paper.transform(uint8), FAST)
     yield "mkdesc, model extended", (lambda: extended.transform(uint8), FAST)
     yield "mkdesc, model extended-net", (lambda: net.transform(uint8), FAST)
     yield "mkdesc reference", (lambda: reference.transform(few), len(few))

@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "tools"))
 
+from gallery import write_pages  # noqa: E402
 from references import (  # noqa: E402
     svg_of_graph,
     write_api,
@@ -38,7 +39,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_generated"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]
@@ -71,7 +72,9 @@ html_css_files = ["site.css"]
 html_extra_path = ["_generated/extra"]
 html_show_sourcelink = False
 html_copy_source = False
+html_logo = html_favicon = "_static/logo.svg"
 html_theme_options = {
+    "logo": {"text": "mkdesc", "alt_text": ""},
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
@@ -82,6 +85,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "benchmarks": [], "gallery": []}
+html_search_scorer = str(DOCS / "scorer.js")
 html_math_renderer = "mathml"  # which browsers show by themselves; MathJax would be fetched
 
 
@@ -123,6 +127,7 @@ def setup(app: Sphinx) -> None:
     for name in ("match", "retrain", "reconstruct"):
         page = DOCS / "tutorials" / f"{name}.md"
         write_notebook(page, DOCS / "_generated" / "extra" / "notebooks" / f"{name}.ipynb")
+    write_pages(DOCS / "gallery", DOCS / "_generated" / "gallery.md")
     app.add_directive("mermaid", Mermaid)
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _no_way_back)

@@ -218,9 +218,9 @@ def test_whitening_of_another_descriptor_is_refused(whitening, patches):
         ({"patch_size": 16.5}, "patch_size"),
         ({"backend": "gpu"}, "backend: expected one of cpu, numpy, reference, torch, got 'gpu'"),
         ({"n_threads": 0}, "n_threads: expected an integer >= 1"),
-        ({"output": "int4"}, "output: expected one of float32, int8, uint8, got 'int4'"),
-        ({"output": ["int8"]}, "output: expected one of float32, int8, uint8, got"),
-        ({"head": "default"}, "head: expected a Head or None, got 'default'"),
+        ({"output": "int4"}, "output: expected one of float32, int8, uint8, bits, got 'int4'"),
+        ({"output": ["int8"]}, "output: expected one of float32, int8, uint8, bits, got"),
+        ({"head": "paper"}, "head: expected a Head or None, got 'paper'"),
         ({"head": Whitening()}, "head: expected a Head or None, got Whitening"),
         (
             {"head": linear_head(np.zeros(2), np.eye(2)), "whitening": Whitening()},
@@ -269,13 +269,10 @@ def test_scikit_learn_checks(check):
 
 def test_describe_uses_the_default_model(rng):
     patches = rng.integers(0, 256, (4, 64, 64), np.uint8)
-    expected = load_model("default").transform(patches)
+    expected = load_model("extended").transform(patches)
     np.testing.assert_array_equal(mkdesc.describe(patches), expected)
-    assert mkdesc.describe(patches, "compact").shape == (4, 64)
-    small = patches[:, :32, :32]
-    np.testing.assert_array_equal(
-        mkdesc.describe(small), load_model("default-32").transform(small)
-    )
+    assert mkdesc.describe(patches, "paper-64").shape == (4, 64)
+    assert mkdesc.describe(patches[:, :32, :32]).shape == (4, 128)
     with pytest.raises(ValueError, match="got 40 x 40; resize=True"):
         mkdesc.describe(patches[:, :40, :40])
     assert mkdesc.describe(patches[:, :40, :40], resize=True).shape == (4, 128)

@@ -31,7 +31,12 @@ import references
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
-GENERATED = (DOCS / "reference" / "api", DOCS / "reference" / "command-line.md")
+GENERATED = (
+    DOCS / "_generated",
+    DOCS / "gallery",
+    DOCS / "reference" / "api",
+    DOCS / "reference" / "command-line.md",
+)
 PAGES = [
     REPOSITORY / "README.md",
     REPOSITORY / "CONTRIBUTING.md",

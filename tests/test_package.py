@@ -25,6 +25,17 @@ def test_one_version_everywhere():
     assert re.search(r'set version = "(.*)"', recipe)[1] == mkdesc.__version__
 
 
+def test_one_address_everywhere():
+    """Nothing is published yet: the day it is, one line of pyproject.toml may change."""
+    files = [REPOSITORY / name for name in ("README.md", "CITATION.cff", "conda/meta.yaml")]
+    files += [*(REPOSITORY / "docs").rglob("*.md")]
+    found = set()
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        found |= {*re.findall(r"https://github\.com/[\w-]*mkdesc[\w-]*/[\w-]+", text)}
+    assert found == {PROJECT["urls"]["Repository"]}
+
+
 def test_the_recipe_needs_what_the_package_needs():
     recipe = (REPOSITORY / "conda" / "meta.yaml").read_text(encoding="utf-8")
     needed = re.search(r"  run:\n    - python.*\n((?:    - .*\n)*)", recipe)[1]

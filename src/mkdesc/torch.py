@@ -122,7 +122,7 @@ class MKDescriptor(Descriptor):
     def to_mkd(self) -> MKD:
         """The same for numpy arrays on the CPU, to be saved with :func:`mkdesc.save_model`.
 
-        >>> MKDescriptor("compact").to_mkd().head
+        >>> MKDescriptor("paper-64").to_mkd().head
         Head(power 0.75, l2, 238 -> 64, l2)
         """
         if self.kappas is not None:

@@ -191,8 +191,8 @@ def test_parts_of_other_settings_are_not_mixed(file, monkeypatch):
     out = file.with_suffix(".out.parquet")
     pytest.importorskip("pyarrow")
     describe_file(file, out)
-    with pytest.raises(ValueError, match=r"other settings \(model default instead of compact, "):
-        describe_file(file, out, model="compact")
+    with pytest.raises(ValueError, match=r"other settings \(model extended instead of paper-64, "):
+        describe_file(file, out, model="paper-64")
     manifest = out.with_name(f"{out.name}.mkdesc.json")
     manifest.unlink()
     with pytest.raises(ValueError, match="has files that mkdesc did not write"):
@@ -211,8 +211,8 @@ def test_what_was_only_begun_is_begun_again(file, patches, monkeypatch):
     describe_file(file, out)
     np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
     shutil.rmtree(out)  # by someone who has not seen the manifest beside it
-    describe_file(file, out, model="compact")
-    np.testing.assert_array_equal(read(out), mkdesc.describe(patches, "compact"))
+    describe_file(file, out, model="paper-64")
+    np.testing.assert_array_equal(read(out), mkdesc.describe(patches, "paper-64"))
 
 
 def test_bad_patches_are_named_and_the_others_kept(tmp_path, patches):
@@ -288,7 +288,7 @@ def test_files_that_were_replaced_are_not_taken_for_the_old_ones(
     pytest.importorskip("zarr")
     model, other = tmp_path / "mine.safetensors", tmp_path / "other.safetensors"
     for who in (model, other):
-        save_model(load_model("compact"), who, {"who": who.name[:4]})
+        save_model(load_model("paper-64"), who, {"who": who.name[:4]})
     describe_file(file, tmp_path / "out.zarr", model=str(model))
     if what == "patches":
         np.save(tmp_path / "other.npy", patches[::-1])
@@ -325,7 +325,7 @@ def test_workers_that_live_on_do_not_keep_old_files(file, patches, tmp_path):
     model = tmp_path / "mine.safetensors"
     bundled = Path(mkdesc.models.__file__).parent
     with ProcessPoolExecutor(1) as workers:
-        for name in ("compact", "polar"):
+        for name in ("paper-64", "polar"):
             shutil.copy(bundled / f"{name}.safetensors", model)
             np.save(file, patches)
             describe_file(file, tmp_path / f"{name}.npy", model=str(model), workers=workers)

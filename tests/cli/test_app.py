@@ -129,7 +129,7 @@ def test_help_names_the_commands(run):
 def test_models(run):
     listed = run("models").stdout
     assert all(name in listed for name in mkdesc.bundled_models())
-    shown = run("models", "default").stdout
+    shown = run("models", "paper").stdout
     lines = dict(line.split("  ", 1) for line in shown.splitlines())
     facts = {name.strip(): value.strip() for name, value in lines.items()}
     assert facts["head"] == "power 0.75, l2, 238 -> 128, l2"

@@ -27,11 +27,11 @@ def cold(monkeypatch):
 
 
 def test_few_patches_are_described_by_numpy_meanwhile(cold, started):
-    features = mkdesc.Features("orb", 100, "default", upright=True, output="uint8")
+    features = mkdesc.Features("orb", 100, "paper", upright=True, output="uint8")
     found = first_run.while_compiling(features, many=False)
     assert found.mkd.backend == "numpy"
     assert len(started) == 1
-    assert started[0][-1] == "default"
+    assert started[0][-1] == "paper"
     image = np.random.default_rng(0).integers(0, 256, (200, 200), np.uint8)
     (here, one), (there, other) = (x.detectAndCompute(image) for x in (features, found))
     assert [k.pt for k in here] == [k.pt for k in there]
@@ -47,7 +47,8 @@ def test_the_notice_is_true_of_every_run_until_then(cold, tmp_path, run):
         notice = done.stderr.splitlines()[0]
         assert (
             notice
-            == "this first run uses plain numpy; the faster code is compiled in the background"
+            == "this first run uses plain numpy; the faster code is compiled in the background "
+            "(`mkdesc compile` does it ahead)"
         )
 
 
@@ -75,6 +76,15 @@ def test_no_process_no_harm(cold, monkeypatch):
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     assert first_run.while_compiling(mkdesc.Features(10), many=False).mkd.backend == "numpy"
+
+
+def test_ahead_of_time(monkeypatch, run):
+    asked = []
+    for name in ("compile_describing", "compile_others"):
+        monkeypatch.setattr(first_run, name, asked.append)
+    done = run("compile", "--model", "extended", "--detector", "orb")
+    assert (done.returncode, asked) == (0, ["extended", "orb"])
+    assert done.stdout.startswith("compiled, or found compiled, in 0.")
 
 
 def test_what_is_compiled_is_used(started):

@@ -130,7 +130,7 @@ CASES = {
     "figures": [],  # see below
 }
 #: Commands that write nothing.
-READERS = {"models", "datasets check", "evaluate speed", "info"}
+READERS = {"models", "datasets check", "evaluate speed", "info", "compile"}
 
 
 def commands():
@@ -169,7 +169,7 @@ def made(tmp_path_factory):
             ("index", "photos -o index --keypoints 50"),
             ("make-hpatches", "graf wall -o strips --max-patches 20"),
             ("evaluate hpatches", "strips -o run1 -d mkd-raw --tasks matching"),
-            ("evaluate hpatches", "strips -o run2 -d compact --tasks matching"),
+            ("evaluate hpatches", "strips -o run2 -d paper-64 --tasks matching"),
             ("sfm", "photos -o matches --stop-after matches --keypoints 200"),
             ("describe", "patches.npy -o patches.zarr"),
         ):

@@ -65,7 +65,7 @@ def test_stacks_of_patches_in_files(run, folder, look_at):
     done = run("describe", folder / "single.npy", "-o", out, "--model", folder / "two.safetensors")
     assert done.returncode == 2
     assert "expected (N, 2, W, W), for 2 squares around each keypoint" in done.stderr
-    done = run("describe", folder / "stacks.npy", "-o", out, "--model", "compact")
+    done = run("describe", folder / "stacks.npy", "-o", out, "--model", "paper-64")
     assert done.returncode == 2
     assert not out.exists()
 
@@ -142,7 +142,7 @@ def test_descriptors_of_bytes_and_bits_in_files(run, tmp_path, dtype):
     out = tmp_path / "d.npy"
     done = run("describe", tmp_path / "p.npy", "-o", out, "--dtype", dtype)
     assert done.returncode == 0, done.stderr
-    model = mkdesc.load_model("default-32").set_params(output=dtype)
+    model = mkdesc.load_model("extended").set_params(output=dtype)
     np.testing.assert_array_equal(np.load(out), model.transform(patches))
     assert run("describe", tmp_path / "p.npy", "-o", out).returncode == 2  # not what it writes
     assert np.load(out).dtype != np.float32

@@ -30,8 +30,13 @@ def test_inspect_prints_the_score_and_draws(folder, run):
     first, *parts, usual, last = done.stdout.splitlines()
     patches = np.stack([cv2.imread(str(folder / name), 0) for name in ("a.png", "b.png")])
     a, b = describe(patches)
-    assert first == f"similarity {a @ b:.4f} (default)"
-    assert [line.split("*")[0] for line in parts] == ["raw phi(8,2)", "raw x(1,1)"]
+    assert first == f"similarity {a @ b:.4f} (extended)"
+    assert [line.split("*")[2].split(":")[0] for line in parts] == [
+        "theta(8,3)",
+        "intensity(2)",
+        "shape",
+        "intensity(1)",
+    ]
     assert usual.startswith("usual for it: ")
     assert last == "written: why.png"
     assert min(cv2.imread(str(folder / "why.png")).shape[:2]) > 500
@@ -40,13 +45,13 @@ def test_inspect_prints_the_score_and_draws(folder, run):
 def test_inspect_says_what_is_usual_for_the_model(folder, run):
     """Whitened, patches that do not match score about nothing; raw ones much more."""
     others = {}
-    for options in (["--model", "default"], ["--parametrization", "polar"]):
+    for options in (["--model", "paper"], ["--parametrization", "polar"]):
         done = run("inspect", "a.png", "b.png", *options, cwd=folder)
         assert done.returncode == 0, done.stderr
         found = re.search(r"usual for it: (\S+) \(.*match, (\S+) \(", done.stdout)
         assert float(found[1]) > float(found[2])
         others[options[1]] = float(found[2])
-    assert abs(others["default"]) < 0.1 < others["polar"]
+    assert abs(others["paper"]) < 0.1 < others["polar"]
 
 
 def test_inspect_a_head_with_a_hidden_layer(folder, run):
@@ -60,7 +65,7 @@ def test_inspect_a_head_with_a_hidden_layer(folder, run):
 def test_inspect_takes_file_names_as_they_are(folder, run):
     name = "a$x_{$^.png"
     (folder / "a.png").rename(folder / name)
-    (folder / "m$_{$").write_bytes((files("mkdesc.models") / "default.safetensors").read_bytes())
+    (folder / "m$_{$").write_bytes((files("mkdesc.models") / "paper.safetensors").read_bytes())
     done = run("inspect", name, "b.png", "-o", "why.svg", "--model", "m$_{$", cwd=folder)
     assert done.returncode == 0, done.stderr
     drawn = (folder / "why.svg").read_text()

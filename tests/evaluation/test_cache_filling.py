@@ -21,7 +21,7 @@ def own(patches):
 
 def test_hpatches(tmp_path, strips_root, processes):
     options = {"split": "a", "tasks": ["matching"]}
-    names = ["rootsift", "mkd-cartesian-raw+lw", "compact", own]
+    names = ["rootsift", "mkd-cartesian-raw+lw", "paper-64", own]
     here = run_hpatches(strips_root, names, output=tmp_path / "here", **options)
     told = []
     there = run_hpatches(

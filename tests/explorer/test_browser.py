@@ -252,8 +252,8 @@ def test_upload_of_patches(open_page, address, tmp_path, rng):
     expect(page.locator("#patch-b")).to_have_value("file b.png")
     a, b = mkdesc.describe(np.stack(patches), model="extended")
     assert score(page) == pytest.approx(a @ b, abs=6e-4)
-    a, b = mkdesc.describe(np.stack(patches), model="default")
-    expect(page.locator("#choices")).to_contain_text(f"model default{a @ b:.3f}")
+    a, b = mkdesc.describe(np.stack(patches), model="paper")
+    expect(page.locator("#choices")).to_contain_text(f"model paper{a @ b:.3f}")
 
 
 def test_upload_of_a_photo_and_cutting(open_page, address, tmp_path, rng):

@@ -16,16 +16,16 @@ def test_data_is_what_python_computes_with():
         "extended"
     )
     models = {model["name"]: model for model in data["models"]}
-    assert {"default", "extended", "polar-lw", "polar-pca"} <= set(models)
+    assert {"paper", "extended", "polar-lw", "polar-pca"} <= set(models)
     one_square = {name for name in mkdesc.bundled_models() if mkdesc.load_model(name).squares == 1}
     assert one_square <= set(models)
     assert "photo" not in one_square
-    projection = mkdesc.load_model("default").effective_head().linear()
-    tensor = models["default"]["tensors"]["head.2.matrix"]
+    projection = mkdesc.load_model("paper").effective_head().linear()
+    tensor = models["paper"]["tensors"]["head.2.matrix"]
     matrix = np.frombuffer(base64.b64decode(tensor["data"]), "<f4")
     np.testing.assert_array_equal(matrix.reshape(projection.matrix.shape), projection.matrix)
-    assert models["default"]["head"][0] == {"op": "power", "exponent": 0.75}
-    assert models["default-32"]["patch_size"] == 32
+    assert models["paper"]["head"][0] == {"op": "power", "exponent": 0.75}
+    assert models["paper-32px"]["patch_size"] == 32
 
 
 def test_names_of_whitenings_are_unique():

@@ -14,7 +14,7 @@ from mkdesc.features import extraction, folder
 from mkdesc.features.extraction import extract_to
 from mkdesc.features.folder import Settings, load_features
 
-SETTINGS = Settings(max_keypoints=20, model="compact")
+SETTINGS = Settings(max_keypoints=20, model="paper-64")
 NAMES = ["a.png", "b.png", "sub/a.png"]
 FILES = ["f.h5", "f.db"]
 
@@ -137,7 +137,7 @@ def test_what_was_killed_at_once_begins_again(photos, output):
 
 @pytest.mark.parametrize("output", FILES, indirect=True)
 def test_parts_of_other_settings_are_kept(photos, output):
-    other = Settings(max_keypoints=5, model="compact")
+    other = Settings(max_keypoints=5, model="paper-64")
     parts = output.with_name(f"{output.name}.parts")
     extract_to([photos / "b.png"], parts, settings=other, format="npz")
     with pytest.raises(ValueError, match=r"parts: made with other settings"):
@@ -216,7 +216,7 @@ def test_two_that_write_one_file_take_turns(photos, output):
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from mkdesc.features.extraction import extract_to\n"
         "from mkdesc.features.folder import Settings\n"
-        "settings = Settings(max_keypoints=20, model='compact')\n"
+        "settings = Settings(max_keypoints=20, model='paper-64')\n"
         "extract_to(sys.argv[2:], sys.argv[1], settings=settings)"
     )
     lists = [[photos / "a.png", photos / "b.png"], [photos / f"{c}.png" for c in "cdega"]]

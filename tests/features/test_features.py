@@ -32,7 +32,7 @@ def share_right(keypoints, matches, matrix):
 
 
 @pytest.mark.parametrize("output", ["float32", "uint8"])
-@pytest.mark.parametrize("model", ["photo", "default", "default-32", "compact"])
+@pytest.mark.parametrize("model", ["photo", "paper", "paper-32px", "paper-64"])
 def test_an_opencv_script_runs_unchanged(image, turned, model, output):
     features = mkdesc.Features(max_keypoints=300, model=model, output=output)
     found = [features.detectAndCompute(picture, None) for picture in (image, turned[0])]
@@ -50,7 +50,7 @@ def test_an_opencv_script_runs_unchanged(image, turned, model, output):
 @pytest.mark.parametrize("asked", [None, "float32", "int8", "uint8"])
 def test_the_output_asked_for_decides(image, own, asked):
     """Whatever the model was set to, as if its float descriptors had been rounded once."""
-    plain = mkdesc.load_model("compact")
+    plain = mkdesc.load_model("paper-64")
     mkd = mkdesc.MKD(**{**plain.get_params(deep=False), "output": own})
     features = mkdesc.Features(max_keypoints=100, model=mkd, output=asked)
     _, found = features.detectAndCompute(image)
@@ -72,7 +72,7 @@ def test_the_output_asked_for_decides(image, own, asked):
     [("sift", None, 17.0), ("orb", None, 2.0), ("sift", 9, 9.0), (cv2.SIFT_create(), None, 17.0)],
 )
 def test_patches_are_cut_at_the_side_of_the_model(image, tmp_path, detector, side, expected):
-    mkd = mkdesc.load_model("default").set_params(side=17)
+    mkd = mkdesc.load_model("paper").set_params(side=17)
     mkdesc.save_model(mkd, tmp_path / "m.safetensors")
     for model in (mkd, tmp_path / "m.safetensors"):
         features = mkdesc.Features(detector, 20, model=model, side=side)
@@ -83,9 +83,11 @@ def test_patches_are_cut_at_the_side_of_the_model(image, tmp_path, detector, sid
 
 
 def test_without_a_side_of_its_own_it_is_20():
-    assert mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=None)).sides == (20,)
+    assert mkdesc.Features(model=mkdesc.load_model("paper-64").set_params(side=None)).sides == (
+        20,
+    )
     with pytest.raises(ValueError, match="side: expected a number > 0, got -3"):
-        mkdesc.Features(model=mkdesc.load_model("compact").set_params(side=-3), side=5)
+        mkdesc.Features(model=mkdesc.load_model("paper-64").set_params(side=-3), side=5)
 
 
 def test_flann_and_the_ratio_test(image, turned):
@@ -99,7 +101,7 @@ def test_flann_and_the_ratio_test(image, turned):
 
 
 def test_it_is_detection_cutting_and_describing(image):
-    features = mkdesc.Features("sift", 50, "default")
+    features = mkdesc.Features("sift", 50, "paper")
     keypoints, descriptors = features.detectAndCompute(image, None)
     strongest = sorted(
         cv2.SIFT_create(enable_precise_upscale=True).detect(image, None), key=lambda k: -k.response
@@ -270,7 +272,7 @@ def test_a_number_is_how_many_keypoints(image):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"max_keypoints": 77, "model": "compact", "output": "uint8"}, {"detector": "orb"}],
+    [{}, {"max_keypoints": 77, "model": "paper-64", "output": "uint8"}, {"detector": "orb"}],
 )
 def test_copies_describe_alike(image, options):
     features = mkdesc.Features(**options)

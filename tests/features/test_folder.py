@@ -58,8 +58,8 @@ def test_a_second_run_keeps_what_is_there(folder):
 def test_models_are_named_if_they_can_be(folder):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", settings=SETTINGS)
-    with pytest.raises(ValueError, match=r"\(model photo instead of default, side "):
-        extract_features(images, folder / "out", settings=replace(SETTINGS, model="default"))
+    with pytest.raises(ValueError, match=r"\(model photo instead of paper, side "):
+        extract_features(images, folder / "out", settings=replace(SETTINGS, model="paper"))
     mine = replace(SETTINGS, model=str(folder / "mine.safetensors"))
     card = save_model(load_model("photo").set_params(patch_size=48), mine.model)
     expected = rf"\(model photo instead of sha256 {card.sha256}\)"

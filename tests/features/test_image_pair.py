@@ -3,6 +3,7 @@
 import csv
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -333,3 +334,22 @@ def test_a_plane_that_is_asked_for_is_all_that_is_looked_for(image, slanted, fea
     one_thread = features.replace(n_threads=1)
     found = match_wide((image, slanted[0]), one_thread, request, 800, 2)
     assert found.verified.geometry == "homography"
+
+
+def test_a_picture_is_in_colour_and_shows_the_rejected_in_red_on_request(tmp_path, features):
+    names = [tmp_path / "a.png", tmp_path / "b.png"]
+    for name, shift in zip(names, (0, 30), strict=True):
+        blue = np.zeros((300, 360, 3), np.uint8)
+        blue[..., 0] = texture(3)[:, shift : shift + 360]
+        cv2.imwrite(str(name), blue)
+    found = mkdesc.match_images(*names, features)
+    bottom = found.draw()[-1]  # where no caption is
+    assert (bottom[:, 0] > bottom[:, 2]).any()  # blue
+    wrong = replace(found, inliers=np.arange(len(found)) % 4 > 0)
+    for rejected, count in ((False, wrong.inliers.sum()), (True, len(found))):
+        wrong.save(tmp_path / "m.svg", rejected=rejected)
+        drawn = (tmp_path / "m.svg").read_text()
+        assert drawn.count("<circle") == 2 * count
+        assert ("rgb(220,40,40)" in drawn) == ("red: rejected" in drawn) == rejected
+    names[0].unlink()
+    assert found.draw().shape[2] == 3  # gray, but there

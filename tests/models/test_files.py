@@ -8,6 +8,7 @@ from safetensors.numpy import save_file
 
 import mkdesc
 from mkdesc import MKD
+from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.heads.whitening import METHODS, Whitening, linear_head
 from mkdesc.models import bundled_models, files, load_model, open_model, read_card, save_model
 
@@ -114,16 +115,28 @@ def test_one_opener_of_names_files_and_choices(path, shared, patches):
     np.testing.assert_array_equal(
         open_model(path).transform(patches), load_model(path).transform(patches)
     )
-    assert open_model("compact").effective_head().dims_out == 64
+    assert open_model("paper-64").effective_head().dims_out == 64
     file = shared / "golden/mkd-cart-64.safetensors"
     assert open_model(f"{file}:liberty:pca").whitening.method == "pca"
     with pytest.raises(ValueError, match="set: expected one of liberty"):
         open_model(f"{file}:nowhere:pca")
     with pytest.raises(FileNotFoundError, match="no model 'nothing'"):
         open_model("nothing:liberty:lw")
+    with pytest.raises(ValueError, match="model: expected a name or a path, got None"):
+        open_model(None)
     odd = path.with_name("a:b:c")
     odd.write_bytes(path.read_bytes())
     assert open_model(odd).whitening.method == "gda"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("default", "paper"), ("default-32", "paper-32px"), ("compact", "paper-64")]
+)
+def test_old_names_say_the_new_ones(old, new):
+    for call in (load_model, read_card, get_descriptor):
+        with pytest.raises((FileNotFoundError, ValueError), match=rf"{old}' \(now called '{new}'"):
+            call(old)
+    assert new in bundled_models()
 
 
 def test_eigenvalues_must_be_positive(tmp_path):
@@ -188,17 +201,17 @@ def test_nothing_else_is_written_beside_a_model(path, mkd, tmp_path, monkeypatch
 def test_bundled_models_are_read_once_and_stay_as_they_are(monkeypatch, rng):
     """What a caller does to one that was loaded is not in the next one."""
     patches = rng.integers(0, 256, (2, 64, 64), np.uint8)
-    before = load_model("default").transform(patches)
+    before = load_model("extended").transform(patches)
     monkeypatch.setattr(files, "read_safetensors", None)  # would fail
-    changed = load_model("default").set_params(resize=True, output="int8")
+    changed = load_model("extended").set_params(resize=True, output="int8")
     changed.whitening.set_params(dims=3)
-    read_card("default").learned_from.clear()
-    assert not load_model("default").resize
-    np.testing.assert_array_equal(load_model("default").transform(patches), before)
+    read_card("extended").learned_from.clear()
+    assert not load_model("extended").resize
+    np.testing.assert_array_equal(load_model("extended").transform(patches), before)
     np.testing.assert_array_equal(mkdesc.describe(patches), before)
-    assert read_card("default").learned_from
+    assert read_card("extended").learned_from
     bundled_models().clear()
-    assert "default" in bundled_models()
-    matrix = load_model("default").effective_head().linear().matrix
+    assert "extended" in bundled_models()
+    matrix = load_model("extended").effective_head().linear().matrix
     with pytest.raises(ValueError, match="read-only"):
         matrix[0] = 0

@@ -33,7 +33,7 @@ def patches_to_descriptors(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
 def kernels(patches: NDArray[np.uint8]) -> float:
     mine = mkdesc.POLAR + mkdesc.product(rho=mkdesc.VonMises(kappa=4, n=2))
     assert_type(mine, mkdesc.Parametrization)
-    found = contributions(patches[0], patches[1], "polar+cartesian", "default")
+    found = contributions(patches[0], patches[1], "polar+cartesian", "paper")
     assert_type(found, Contributions)
     assert_type(found.score, float)
     assert_type(mkdesc.match_kernel(patches[0, :8, :8], patches[1, :8, :8], "polar"), float)
@@ -87,7 +87,7 @@ def learning(folder: Path, patches: NDArray[np.uint8], labels: NDArray[np.int64]
 def that_take_long(folder: Path) -> None:
     """Only checked, not run."""
     assert_type(mkdesc.learn.learn_photos(folder), mkdesc.learn.Learned)
-    assert_type(run_hpatches(folder, ["default", "rootsift"]), Results)
+    assert_type(run_hpatches(folder, ["paper", "rootsift"]), Results)
     print(extract_to([folder], folder / "features.h5"), reconstruct(folder, folder / "out").points)
     print(mkdesc.torch.MKDescriptor("extended"))
 

@@ -95,7 +95,7 @@ def test_zero_is_marked_and_ticks_are_round():
 
 def test_given_whitenings_take_the_place_of_bundled_ones(tmp_path, shared):
     authors = shared / "golden/mkd-polar-64.safetensors"
-    chosen = choose_whitenings([f"{authors}:liberty:pcawt", f"{authors}:liberty:lw", "default"])
+    chosen = choose_whitenings([f"{authors}:liberty:pcawt", f"{authors}:liberty:lw", "paper"])
     assert chosen["polar-pca"].whitening.method == "pcawt"
     assert chosen["polar-cartesian-lw"].whitening.method == "gda"
     labels = [axes.get_title() for axes in maps(whitening_figure(chosen))[:3]]

@@ -12,7 +12,7 @@ from mkdesc.visual.inspection import contributions, product_scores
 from mkdesc.visual.inspection_figure import inspect_pair
 from mkdesc.visual.whitenings import bundled_whitenings, load_whitening
 
-MODELS = ["default", "compact", "polar", "default-32", "extended", "extended-64"]
+MODELS = ["paper", "paper-64", "polar", "paper-32px", "extended", "extended-64"]
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_similarity_comes_from_where_the_patches_agree(rng):
 
 def test_flat_patches_have_finite_maps():
     flat = np.full((64, 64), 7, np.uint8)
-    for name in ("default", "extended"):
+    for name in ("paper", "extended"):
         found = inspect_pair(flat, flat, load_model(name))
         assert np.isfinite(found.maps).all()
         assert found.maps[0].sum() == pytest.approx(found.score)
@@ -113,7 +113,7 @@ def test_scores_of_parts_are_those_of_their_descriptors(pair):
 
 
 def test_patches_of_other_sizes_and_types_are_resampled(pair):
-    mkd = load_model("default")
+    mkd = load_model("paper")
     large = np.kron(pair[1], np.ones((2, 2), np.uint8))
     found = inspect_pair(pair[0], large, mkd)
     a, b = mkd.transform(pair[:1]), mkd.set_params(resize=True).transform(large)
@@ -128,4 +128,4 @@ def test_bad_patches_are_refused(pair):
     with pytest.raises(ValueError, match="NaN or infinity"):
         contributions(pair[0], np.full((64, 64), np.nan), "polar")
     with pytest.raises(ValueError, match="whitening: learned on"):
-        contributions(*pair, "polar", "default")
+        contributions(*pair, "polar", "paper")

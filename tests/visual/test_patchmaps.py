@@ -219,7 +219,7 @@ def test_looks_default_to_equal_ones():
         ({"parametrization": "polr"}, "parametrization 'polr'"),
         ({"whitening": 3}, "whitening: expected a Whitening, a Head"),
         ({"whitening": MKD("polar")}, "whitening: this MKD has none"),
-        ({"whitening": "default"}, "whitening: learned on phi.* expected phi"),
+        ({"whitening": "paper"}, "whitening: learned on phi.* expected phi"),
         ({"whitening": "cartesian-lw"}, "whitening: learned on x"),
         (
             {"whitening": linear_head(np.zeros(63, "f"), np.zeros((63, 2), "f"))},
@@ -235,7 +235,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_an_unknown_whitening_lists_the_known_ones():
-    with pytest.raises(FileNotFoundError, match=r"no model 'polar-wl'.* default, .*polar-lw"):
+    with pytest.raises(FileNotFoundError, match=r"no model 'polar-wl'.* paper, .*polar-lw"):
         patch_map((20, 20), "polar", whitening="polar-wl")
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("cv2")
 
 
 def test_matches_score_more_than_others_and_whitening_parts_them():
-    raw, whitened = typical_scores(MKD()), typical_scores(load_model("default"))
+    raw, whitened = typical_scores(MKD()), typical_scores(load_model("paper"))
     for found in (raw, whitened):
         assert -1 <= found.others.low < found.others.median < found.others.high
         assert found.others.high < found.matches.median < found.matches.high <= 1

@@ -40,7 +40,7 @@ COMMANDS = {
     "evaluate-poses": "evaluate pose {data}/posed -o run -m rootsift,mkdesc",
     "compare": "compare {data}/run1 {data}/run2 -o both",
     "inspect": "inspect {data}/patch-a.png {data}/patch-b.png -o i.png",
-    "export-onnx": "export onnx compact -o m.onnx",
+    "export-onnx": "export onnx paper-64 -o m.onnx",
     "export-page": "explore --export page.html",
     "figures": "figures -o figures --formats png",
 }
@@ -50,7 +50,7 @@ _EARLIER = {
     "index": COMMANDS["index"].replace("-o ", "-o {data}/"),
     "strips": COMMANDS["make-hpatches"].replace("-o ", "-o {data}/"),
     "run1": COMMANDS["evaluate"].replace("-o run", "-o {data}/run1"),
-    "run2": COMMANDS["evaluate"].replace("-o run -d mkd-raw", "-o {data}/run2 -d compact"),
+    "run2": COMMANDS["evaluate"].replace("-o run -d mkd-raw", "-o {data}/run2 -d paper-64"),
 }
 
 

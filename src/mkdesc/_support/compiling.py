@@ -15,6 +15,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache, wraps
 from pathlib import Path
 from types import ModuleType
@@ -104,10 +105,38 @@ def compile_loop(
     """
     compiled = _loop(function, options)
     compiled._cache = _Cache(compiled, arguments)
-    compiled.compile(arguments)
+    with nullcontext() if compiled._cache.read() else _saying_why_it_takes_time():
+        compiled.compile(arguments)
     compiled.disable_compile()
     loop: Callable[..., Any] = compiled
     return loop
+
+
+#: Seconds after which somebody who waits for the compiler is told so.
+PATIENCE = 1.0
+#: Told once in a process.
+_told = threading.Event()
+
+
+@contextmanager
+def _saying_why_it_takes_time() -> Iterator[None]:
+    """One line on stderr, once in a process, if this takes a while."""
+    timer = threading.Timer(PATIENCE, _say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say() -> None:
+    if not _told.is_set() and sys.stderr is not None:
+        _told.set()
+        print(
+            "mkdesc: compiling, once on this machine, some 15 s (`mkdesc compile` does it ahead)",
+            file=sys.stderr,
+        )
 
 
 def is_cached(function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any) -> bool:

@@ -22,7 +22,7 @@ from mkdesc._support.workfolder import same_input
 from mkdesc.batches.outputs import FORMATS, OWN_NPY, Output
 from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
-from mkdesc.models import bundled_models, model_file, open_model, parse_model
+from mkdesc.models import PATCH_MODEL, bundled_models, model_file, open_model, parse_model
 
 #: Patches of a piece of work: a part of the output.
 ROWS = 16_384
@@ -93,8 +93,7 @@ def describe_file(
         ``.npy``; ``.zarr``, an array; or ``.parquet``, a folder of files with a column
         ``descriptor``. The latter two may be addresses that fsspec knows.
     model
-        What :func:`mkdesc.models.open_model` takes; None: ``default``, or ``default-32`` for
-        patches of 32 px.
+        What :func:`mkdesc.models.open_model` takes; None: ``extended``.
     raw
         Instead, kernels without whitening, such as ``"polar+cartesian"``.
     resize
@@ -140,7 +139,7 @@ def describe_file(
         if name.startswith("memory://") and not share_memory(workers):
             raise ValueError(f"{name}: other processes cannot read the memory of this one")
     if model is None and raw is None:
-        model = "default-32" if patches.size == 32 else "default"
+        model = PATCH_MODEL
     how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device, dtype)
     nothing = np.empty((0, patches.squares, patches.size, patches.size), np.uint8)
     described = how.open().transform(nothing)

@@ -25,6 +25,7 @@ PANELS = {
         "sfm",
         "models",
         "info",
+        "compile",
     ),
     "Learn": ("learn",),
     "Evaluate": ("evaluate", "compare", "datasets", "make-hpatches", "export"),

@@ -35,10 +35,7 @@ def command(
     ],
     model: Annotated[
         str | None,
-        typer.Option(
-            help="Bundled model, model file, or FILE:SET:METHOD; default: 'default', or "
-            "'default-32' for 32 px."
-        ),
+        typer.Option(help="Bundled model, model file, or FILE:SET:METHOD; default: extended."),
     ] = None,
     raw: Annotated[
         str | None,

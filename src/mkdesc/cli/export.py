@@ -18,7 +18,7 @@ from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders.base import PatchDescriptor, ProjectedDescriptor, file_name
 from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.measures.descriptors import as_descriptors
-from mkdesc.models import model_file, open_model
+from mkdesc.models import PATCH_MODEL, model_file, open_model
 
 app = typer.Typer(help="Write descriptors and models for other tools.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def _hpatches_csv(
     ],
     descriptor: Annotated[
         str, typer.Option(help="A descriptor by name, as for `mkdesc evaluate`.")
-    ] = "default",
+    ] = PATCH_MODEL,
     name: Annotated[
         str | None, typer.Option(help="Name of the folder; default: that of the descriptor.")
     ] = None,

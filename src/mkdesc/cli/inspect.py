@@ -23,7 +23,7 @@ def command(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Bundled model or model file; default: default.", show_default=False),
+        typer.Option(help="Bundled model or model file; default: extended.", show_default=False),
     ] = None,
     parametrization: Annotated[
         str | None, typer.Option(help="Instead of a model: the raw descriptor of these kernels.")
@@ -34,7 +34,7 @@ def command(
     """Show how similar two patches are, and which pixels decide."""
     from mkdesc.descriptor import MKD
     from mkdesc.kernels.parametrization import as_parametrization
-    from mkdesc.models import model_file
+    from mkdesc.models import PATCH_MODEL, model_file
     from mkdesc.visual.inspection_figure import inspect_pair, inspection_figure, read_patch
     from mkdesc.visual.plotting import check_output, write_figure
     from mkdesc.visual.typical import typical_scores
@@ -44,7 +44,7 @@ def command(
     if output is not None:
         check_output(output, (a, b, model_file(model)), overwrite)
     if parametrization is None:
-        name = model or "default"
+        name = model or PATCH_MODEL
         mkd = load_whitening(name)
     else:
         mkd, name = MKD(as_parametrization(parametrization)), f"{parametrization}, raw"

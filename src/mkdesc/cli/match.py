@@ -85,6 +85,10 @@ def command(
             help="Focal lengths of both in pixels; default: from EXIF data, if present.",
         ),
     ] = None,
+    draw_rejected: Annotated[
+        bool,
+        typer.Option("--draw-rejected", help="Pictures also show rejected matches, in red."),
+    ] = False,
     max_pixels: MaxPixels = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
@@ -111,7 +115,8 @@ def command(
     features = while_compiling(asked, many=wide or keypoints > MANY)
     if features is not asked:
         print(
-            "this first run uses plain numpy; the faster code is compiled in the background",
+            "this first run uses plain numpy; the faster code is compiled in the background "
+            "(`mkdesc compile` does it ahead)",
             file=sys.stderr,
         )
     loading = "loading compiled code (the first run compiles it, which takes seconds)"
@@ -139,7 +144,7 @@ def command(
     if found.verified:
         print(f"{found.summary()}, {later:.2f} s")
     for path in outputs:
-        found.save(path, overwrite=overwrite)
+        found.save(path, overwrite=overwrite, rejected=draw_rejected)
         print(f"written: {path}")
     if not found.verified:
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))

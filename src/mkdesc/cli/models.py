@@ -14,12 +14,12 @@ USES = {
     "photo-net": "keypoints of photographs: more right matches in 1.5 times the time",
     "photo-64": "keypoints of photographs: photo in half the space",
     "photo-bits": "keypoints of photographs: 256 bits each, with output bits",
-    "extended": "patches: accurate and fast",
+    "extended": "patches: what describe uses",
     "extended-net": "patches: the most accurate, in twice the time",
     "extended-64": "patches: extended in half the space",
-    "default": "patches: the paper's kernels, what describe uses",
-    "default-32": "patches of 32 px: the same for these",
-    "compact": "patches: the paper's kernels in half the space",
+    "paper": "patches: the paper's descriptor of 2017, for comparison",
+    "paper-32px": "patches of 32 px: the same for these",
+    "paper-64": "patches: paper in half the space",
     "polar": "patches: the paper's polar kernel alone",
 }
 

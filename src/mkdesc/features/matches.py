@@ -19,6 +19,7 @@ from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import draw_matches, svg_of_matches
+from mkdesc.images.reading import opencv
 from mkdesc.images.writing import OWN_PICTURE, encode_picture
 from mkdesc.matching.nearest import Matches
 
@@ -65,6 +66,10 @@ def check_output(
     if target.suffix.lower() not in ENDINGS:
         raise ValueError(f"{target}: expected a name ending in {', '.join(ENDINGS)}")
     return check_target(target, reads, ENDINGS[target.suffix.lower()], overwrite)
+
+
+#: Colours of verified and of rejected matches, blue first, where both are drawn.
+GREEN, RED = (60, 170, 30), (40, 40, 220)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,16 +161,35 @@ class ImageMatches:
         columns = (*self.points_a.T, *self.points_b.T, self.distances, self.inliers)
         return make_dataframe(dict(zip(COLUMNS, columns, strict=True)))
 
-    def _shown(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What a picture shows: verified matches, or all of them if none is."""
-        which = self.inliers if self.verified else np.ones(len(self), np.bool_)
-        return self.points_a[which], self.points_b[which]
+    def _picture(self, rejected: bool) -> dict[str, Any]:
+        """What a picture shows, as :func:`mkdesc.images.draw_matches` takes it."""
+        shown = self.inliers | (rejected or not self.verified)
+        a, b = map(_in_colour, self.images, self.files)
+        red = rejected and self.verified
+        return {
+            "a": a,
+            "b": b,
+            "here": self.points_a[shown],
+            "there": self.points_b[shown],
+            "caption": f"mkdesc: {self.summary()}{' - red: rejected' if red else ''}",
+            "colours": np.where(self.inliers[:, None], GREEN, RED)[shown] if red else None,
+        }
 
-    def draw(self) -> NDArray[np.uint8]:
-        """A picture (H, W, 3), blue first: verified matches, or the tentative ones."""
-        return draw_matches(*self.images, *self._shown(), f"mkdesc: {self.summary()}")
+    def draw(self, *, rejected: bool = False) -> NDArray[np.uint8]:
+        """A picture (H, W, 3), blue first: verified matches, or the tentative ones.
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        Photographs from files are in colour.
+
+        Parameters
+        ----------
+        rejected
+            Whether to show rejected matches too, in red; the verified ones are then green.
+        """
+        return draw_matches(**self._picture(rejected))
+
+    def save(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False, rejected: bool = False
+    ) -> None:
         """Write to a file, of the kind that its ending says.
 
         ``.png``, ``.jpg``, ``.svg``: the picture. ``.npz``: the arrays by their names here, those
@@ -177,17 +201,17 @@ class ImageMatches:
             Of the file; written as a whole or not at all, and never over one of the photographs.
         overwrite
             Whether to replace a file that holds anything but matches.
+        rejected
+            Whether pictures show rejected matches too, as :meth:`draw` says.
         """
         target = check_output(path, self.files, overwrite)
         kind = target.suffix.lower()
         with atomic_path(target) as partial:
             if kind in _PICTURES:
-                partial.write_bytes(encode_picture(kind, self.draw()))
+                partial.write_bytes(encode_picture(kind, self.draw(rejected=rejected)))
             elif kind == ".svg":
-                caption = f"mkdesc: {self.summary()}"
-                partial.write_text(
-                    svg_of_matches(*self.images, *self._shown(), caption), encoding="utf-8"
-                )
+                svg = svg_of_matches(**self._picture(rejected))
+                partial.write_text(svg, encoding="utf-8")
             elif kind == ".npz":
                 with partial.open("wb") as file:
                     np.savez(file, **self._arrays())
@@ -228,3 +252,13 @@ class ImageMatches:
             },
             "seconds": self.timings,
         }
+
+
+def _in_colour(gray: NDArray[np.uint8], file: Path | None) -> NDArray[np.uint8]:
+    """The photograph of a file, blue first; the gray one if OpenCV does not read the same."""
+    if file is None or not file.is_file():
+        return gray
+    cv2 = opencv()
+    pixels = np.frombuffer(file.read_bytes(), np.uint8)
+    found: NDArray[np.uint8] | None = cv2.imdecode(pixels, cv2.IMREAD_COLOR)
+    return gray if found is None or found.shape[:2] != gray.shape else found

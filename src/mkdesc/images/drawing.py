@@ -33,7 +33,7 @@ def draw_matches(
     Parameters
     ----------
     a, b
-        Gray images (H, W), uint8; larger ones are drawn smaller.
+        Images (H, W), or (H, W, 3) with blue first, uint8; larger ones are drawn smaller.
     here, there
         Positions (M, 2) in either, matched row by row. Of more than 120, all are dots, and 120
         that are spread over the first image get lines; the caption says so.
@@ -161,7 +161,7 @@ def _layout(
     colours: ArrayLike | None,
 ) -> _Layout:
     cv2 = opencv()
-    scales = [min(1.0, LONGEST / max(image.shape)) for image in (a, b)]
+    scales = [min(1.0, LONGEST / max(image.shape[:2])) for image in (a, b)]
     small = [
         cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         for image, scale in zip((a, b), scales, strict=True)
@@ -171,7 +171,9 @@ def _layout(
     canvas = np.full((height + _HEAD, shift + small[1].shape[1], 3), 255, np.uint8)
     for image, left in zip(small, (0, shift), strict=True):
         # A little paler than they are: the lines are what is to be seen.
-        pale = (image * 0.75 + 40).astype(np.uint8)[..., None]
+        pale = (image * 0.75 + 40).astype(np.uint8)
+        if pale.ndim == 2:
+            pale = pale[..., None]
         canvas[_HEAD : _HEAD + image.shape[0], left : left + image.shape[1]] = pale
     starts = _placed(here, scales[0], 0)
     ends = _placed(there, scales[1], shift)

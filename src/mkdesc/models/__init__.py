@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.models.files import bundled_models, load_model, read_card, save_model
     from mkdesc.models.opening import (
         DEFAULT_MODEL,
+        PATCH_MODEL,
         ModelChoice,
         model_file,
         model_ratio,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
 
 __all__ = [
     "DEFAULT_MODEL",
+    "PATCH_MODEL",
     "Card",
     "ModelChoice",
     "bundled_models",

@@ -32,6 +32,9 @@ OWN_MODEL = rb"(?s)\A.{8}\{.*\"mkdesc\""
 
 _SUFFIX = ".safetensors"
 
+#: What bundled models were called before, and are called now.
+_RENAMED = {"default": "paper", "default-32": "paper-32px", "compact": "paper-64"}
+
 #: Characters of an error message that quotes from a file.
 _LONGEST_MESSAGE = 400
 
@@ -39,10 +42,19 @@ _LONGEST_MESSAGE = 400
 def bundled_models() -> list[str]:
     """Names of the models that come with the package.
 
-    >>> "default" in bundled_models()
+    >>> "paper" in bundled_models()
     True
     """
     return list(_bundled_names())
+
+
+def new_name(name: str) -> str:
+    """For errors: what a bundled model is called now, if it was called this before.
+
+    >>> new_name("default"), new_name("photo")
+    (" (now called 'paper')", '')
+    """
+    return f" (now called {_RENAMED[name]!r})" if name in _RENAMED else ""
 
 
 def bundled_file(name: str) -> Path:
@@ -151,7 +163,7 @@ def load_model(
     Examples
     --------
     >>> import numpy as np
-    >>> mkd = load_model("default")
+    >>> mkd = load_model("paper")
     >>> mkd.patch_size, mkd.transform(np.zeros((2, 64, 64), np.uint8)).shape
     (64, (2, 128))
     """
@@ -171,7 +183,7 @@ def load_model(
 def read_card(model: str | os.PathLike[str]) -> Card:
     """The card of a bundled model or of a model file, after checking the file.
 
-    >>> read_card("default").dims
+    >>> read_card("paper").dims
     128
     """
     if model in _bundled_names():
@@ -218,7 +230,8 @@ def _read(model: str | os.PathLike[str]) -> tuple[str, Tensors, dict[str, str]]:
             return name, *read_tensors(path)
     if not Path(name).is_file():
         raise FileNotFoundError(
-            f"no model {name!r}: neither a file nor one of {', '.join(_bundled_names())}"
+            f"no model {name!r}{new_name(name)}: neither a file nor one of "
+            f"{', '.join(_bundled_names())}"
         )
     return name, *read_tensors(name)
 

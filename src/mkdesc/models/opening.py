@@ -14,6 +14,10 @@ from mkdesc.models.files import bundled_file, bundled_models, load_model
 #: (docs/opencv.md).
 DEFAULT_MODEL = "photo"
 
+#: The model that describes given patches: the most accurate that needs no hidden layer
+#: (docs/benchmarks.md).
+PATCH_MODEL = "extended"
+
 
 class ModelChoice(NamedTuple):
     """A bundled model or a file; and, for files of several models, which of them."""
@@ -31,11 +35,13 @@ class ModelChoice(NamedTuple):
 def parse_model(text: str | os.PathLike[str]) -> ModelChoice:
     """Read ``NAME``, ``FILE`` or ``FILE:SET:METHOD``; what exists as it is comes first.
 
-    >>> parse_model("default")
-    ModelChoice(model='default', set=None, method=None)
+    >>> parse_model("paper")
+    ModelChoice(model='paper', set=None, method=None)
     >>> parse_model("mkd-polar-64.safetensors:liberty:lw")
     ModelChoice(model='mkd-polar-64.safetensors', set='liberty', method='lw')
     """
+    if not isinstance(text, (str, os.PathLike)):
+        raise ValueError(f"model: expected a name or a path, got {text!r}")
     whole = ModelChoice(os.fspath(text))
     file, *choice = whole.model.rsplit(":", 2)
     if whole.exists or len(choice) != 2:
@@ -46,8 +52,8 @@ def parse_model(text: str | os.PathLike[str]) -> ModelChoice:
 def model_file(text: str | os.PathLike[str] | None) -> Path | None:
     """The file that a model is read from; None for None.
 
-    >>> model_file("default").name
-    'default.safetensors'
+    >>> model_file("paper").name
+    'paper.safetensors'
     >>> model_file("mine.safetensors:liberty:lw").name
     'mine.safetensors'
     """
@@ -62,7 +68,7 @@ def open_model(text: str | os.PathLike[str]) -> MKD:
 
     The last is for files in the layout of kornia/mkd, which hold several models.
 
-    >>> open_model("compact").effective_head()
+    >>> open_model("paper-64").effective_head()
     Head(power 0.75, l2, 238 -> 64, l2)
     """
     return load_model(*parse_model(text))

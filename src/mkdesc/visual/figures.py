@@ -65,7 +65,7 @@ def choose_whitenings(given: Iterable[str | os.PathLike[str]] = ()) -> Whitening
 
     Examples
     --------
-    >>> choose_whitenings(["default"])["polar-cartesian-lw"].whitening.method
+    >>> choose_whitenings(["paper"])["polar-cartesian-lw"].whitening.method
     'gda'
     """
     chosen = {name: load_whitening(name) for name in bundled_whitenings()}

@@ -81,7 +81,7 @@ def contributions(
     Examples
     --------
     >>> p, q = np.random.default_rng(0).random((2, 64, 64))
-    >>> map_p, map_q, score = contributions(p, q, "polar+cartesian", "default")
+    >>> map_p, map_q, score = contributions(p, q, "polar+cartesian", "paper")
     >>> bool(np.isclose(map_p.sum(), score)), bool(np.isclose(map_q.sum(), score))
     (True, True)
     """

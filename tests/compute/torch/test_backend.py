@@ -15,7 +15,7 @@ def test_arrays_of_all_types(dtype):
     patches = textured_patches(6, 64).astype(dtype)
     if patches.dtype.kind == "f":
         patches /= 255
-    mkd = load_model("default")
+    mkd = load_model("paper")
     expected = mkd.transform(patches)
     mkd.set_params(backend="torch", device="cpu")
     patches.flags.writeable = False
@@ -72,8 +72,8 @@ def test_features_learning_and_speed_take_a_device(rng):
     learned = learn_model([block], MKD("cartesian", 16, backend="torch", device="cpu"))
     assert learned.mkd.device == "cpu"
     assert np.isfinite(learned.mkd.transform(patches)).all()
-    (table,) = run_speed(["compact"], count=64, rounds=2, device="cpu").tables
-    assert table.rows[0].name == "compact on cpu"
+    (table,) = run_speed(["paper-64"], count=64, rounds=2, device="cpu").tables
+    assert table.rows[0].name == "paper-64 on cpu"
 
 
 def test_the_command_line_takes_a_device(tmp_path):

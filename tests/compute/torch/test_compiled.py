@@ -11,7 +11,7 @@ from mkdesc.evaluation.speed import textured_patches
 from mkdesc.torch import MKDescriptor
 
 
-@pytest.mark.parametrize("name", ["default-32", "photo", "extended-net"])
+@pytest.mark.parametrize("name", ["paper-32px", "photo", "extended-net"])
 def test_the_numbers_of_the_compiled_loops(name):
     mkd = load_model(name)
     patches = textured_patches(300, mkd.patch_size)
@@ -30,7 +30,7 @@ def test_several_squares():
 
 def test_heads_that_change_are_seen():
     patches = torch.from_numpy(textured_patches(4, 32))
-    descriptor = MKDescriptor("default-32")
+    descriptor = MKDescriptor("paper-32px")
     before = descriptor(patches)
     with torch.no_grad():
         descriptor.head[2].weight[0] *= -1
@@ -40,7 +40,7 @@ def test_heads_that_change_are_seen():
     plain.fused = False
     torch.testing.assert_close(after, plain(patches), atol=1e-5, rtol=0)
     with torch.inference_mode():
-        made_there = MKDescriptor("default-32")
+        made_there = MKDescriptor("paper-32px")
         torch.testing.assert_close(made_there(patches), before)
         made_there.head[2].weight[0] *= -1
         torch.testing.assert_close(made_there(patches), after)
@@ -48,16 +48,16 @@ def test_heads_that_change_are_seen():
 
 def test_gradients_and_what_loops_do_not_take_go_through_plain_operations():
     patches = torch.rand(3, 32, 32, requires_grad=True)
-    descriptor = MKDescriptor("default-32")
+    descriptor = MKDescriptor("paper-32px")
     descriptor(patches).sum().backward()
     assert patches.grad.abs().sum() > 0
     with torch.no_grad():
         loops = descriptor(patches)
     torch.testing.assert_close(descriptor(patches).detach(), loops, atol=1e-5, rtol=0)
-    assert MKDescriptor("default-32").double()(patches.detach()).dtype == torch.float64
+    assert MKDescriptor("paper-32px").double()(patches.detach()).dtype == torch.float64
     bad = torch.full((2, 32, 32), torch.nan)
-    assert MKDescriptor("default-32")(bad).isnan().any()
-    own = MKDescriptor("default-32")
+    assert MKDescriptor("paper-32px")(bad).isnan().any()
+    own = MKDescriptor("paper-32px")
     own.head.append(torch.nn.Tanh())
     torch.testing.assert_close(own(patches.detach()), loops.tanh(), atol=1e-5, rtol=0)
     whole = (255 * patches.detach()).byte()

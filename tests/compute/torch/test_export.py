@@ -15,7 +15,7 @@ from mkdesc.torch import MKDescriptor, export_keypoints_onnx, export_onnx
 onnxruntime = pytest.importorskip("onnxruntime")
 
 
-@pytest.mark.parametrize(("model", "dtype"), [("extended", "uint8"), ("default-32", "float32")])
+@pytest.mark.parametrize(("model", "dtype"), [("extended", "uint8"), ("paper-32px", "float32")])
 def test_models_run_in_onnxruntime_with_any_number_of_patches(tmp_path, model, dtype):
     file = tmp_path / "model.onnx"
     command = ["export", "onnx", model, "-o", str(file), "--dtype", dtype]
@@ -36,9 +36,9 @@ def test_models_run_in_onnxruntime_with_any_number_of_patches(tmp_path, model, d
 
 def test_what_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(ValueError, match="dtype: expected one of uint8, float32, got 'int8'"):
-        export_onnx(MKDescriptor("compact"), tmp_path / "model.onnx", "int8")
+        export_onnx(MKDescriptor("paper-64"), tmp_path / "model.onnx", "int8")
     done = CliRunner().invoke(
-        make_app(), ["export", "onnx", "compact", "-o", str(tmp_path / "model.bin")]
+        make_app(), ["export", "onnx", "paper-64", "-o", str(tmp_path / "model.bin")]
     )
     assert isinstance(done.exception, ValueError)
     assert "ending in .onnx" in str(done.exception)

@@ -89,8 +89,8 @@ def test_kernels_agree_with_plain_operations():
             ("photo", 24, "float32"),
             ("extended-fine", 24, "float32"),
             ("two squares", 24, "uint8"),
-            ("default-32", 32, "uint8"),
-            ("default-32", 32, "float32"),
+            ("paper-32px", 32, "uint8"),
+            ("paper-32px", 32, "float32"),
             ("standard: x(3,2)*y(8,1)*theta(8,2)*intensity(1)+x(3,1)*theta(8,1)", 96, "uint8"),
             ("rho(8,2)*relative_theta(8,2)", 40, "uint8"),
         ]

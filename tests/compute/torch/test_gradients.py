@@ -25,7 +25,7 @@ def test_gradients_of_the_extended_descriptor(rng):
     assert torch.autograd.gradcheck(descriptor, patches, atol=1e-5, fast_mode=True)
 
 
-@pytest.mark.parametrize("model", ["default", "extended"])
+@pytest.mark.parametrize("model", ["paper", "extended"])
 @pytest.mark.parametrize("value", [0.0, 0.3])
 def test_gradients_are_finite_in_flat_and_nearly_flat_patches(rng, model, value):
     patches = torch.full((3, 64, 64), value)
@@ -58,7 +58,7 @@ def test_directions_of_hardly_any_gradient_are_not_followed(rng, spec):
 
 
 def test_weights_are_frozen_until_asked(rng):
-    descriptor = MKDescriptor("default-32")
+    descriptor = MKDescriptor("paper-32px")
     assert not descriptor(torch.from_numpy(rng.random((2, 32, 32))).float()).requires_grad
     assert sum(p.requires_grad for p in descriptor.head.requires_grad_().parameters()) == 2
 

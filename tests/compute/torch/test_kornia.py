@@ -8,7 +8,7 @@ from mkdesc.torch import MKDescriptor
 feature = pytest.importorskip("kornia.feature")
 
 
-@pytest.mark.parametrize(("model", "size"), [("extended", 32), ("default", 64)])
+@pytest.mark.parametrize(("model", "size"), [("extended", 32), ("paper", 64)])
 def test_descriptors_of_lafs(model, size):
     torch.manual_seed(0)
     image = torch.rand(2, 1, 90, 120)

@@ -133,7 +133,7 @@ def test_channels_integers_and_chunks_do_not_matter(rng):
     assert describe(descriptor, patches[:0]).shape == (0, 238)
 
 
-@pytest.mark.parametrize("model", ["default-32", "extended"])
+@pytest.mark.parametrize("model", ["paper-32px", "extended"])
 def test_half_precision_and_autocast(shared, model):
     patches = torch.from_numpy(photographs(shared, 32))
     with torch.inference_mode():
@@ -158,17 +158,17 @@ def test_double_precision_is_that_of_the_definition(rng):
 
 def test_modules_are_kept_moved_and_pickled(rng, tmp_path):
     patches = torch.from_numpy(rng.integers(0, 256, (3, 32, 32), np.uint8))
-    descriptor = MKDescriptor("default-32")
+    descriptor = MKDescriptor("paper-32px")
     expected = descriptor(patches)
     assert set(descriptor.state_dict()) == {f"head.2.{n}" for n in ("weight", "bias", "centres")}
-    other = MKDescriptor("default-32")
+    other = MKDescriptor("paper-32px")
     nn.init.zeros_(other.head[2].weight)
     other.load_state_dict(descriptor.state_dict())
     for same in (other, pickle.loads(pickle.dumps(descriptor))):
         assert torch.equal(same(patches), expected)
 
 
-@pytest.mark.parametrize("model", ["default-32", "extended"])
+@pytest.mark.parametrize("model", ["paper-32px", "extended"])
 def test_exported_and_compiled(model):
     patches = torch.from_numpy(textured_patches(3, 32))
     descriptor = MKDescriptor(model).eval()
@@ -187,15 +187,15 @@ def test_exported_and_compiled(model):
 )
 def test_other_shapes_are_refused(patches):
     with pytest.raises(ValueError, match=r"patches: expected \(N, 32, 32\).*got \("):
-        MKDescriptor("default-32")(patches)
+        MKDescriptor("paper-32px")(patches)
 
 
 def test_other_types_and_contradictions_are_refused():
     with pytest.raises(ValueError, match=r"got torch\.int32"):
-        MKDescriptor("default-32")(torch.zeros(2, 32, 32, dtype=torch.int32))
+        MKDescriptor("paper-32px")(torch.zeros(2, 32, 32, dtype=torch.int32))
     with pytest.raises(ValueError, match="expected one of them"):
-        MKDescriptor("default", parametrization="polar")
+        MKDescriptor("paper", parametrization="polar")
     with pytest.raises(ValueError, match="need a parametrization"):
-        MKDescriptor("default", patch_size=32)
+        MKDescriptor("paper", patch_size=32)
     with pytest.raises(ValueError, match="patch_size"):
         MKDescriptor(parametrization="polar", patch_size=4)

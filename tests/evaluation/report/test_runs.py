@@ -163,7 +163,7 @@ def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benc
         "phototourism": (run_phototourism, subsets_root),
         "hpatches": (run_hpatches, strips_root),
     }[benchmark]
-    model = shutil.copy(BUNDLED / "compact.safetensors", tmp_path / "mine.safetensors")
+    model = shutil.copy(BUNDLED / "paper-64.safetensors", tmp_path / "mine.safetensors")
     measure(root, ["mkd-raw", str(model)], output=tmp_path / "run")
     cached = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.npy")}
     together = measure(root, ["mkd-polar-raw"], output=tmp_path / "run")

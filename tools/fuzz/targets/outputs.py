@@ -22,7 +22,7 @@ def _prepare(folder: Path) -> None:
     for name in _NAMES:
         found.save(folder / name)
     write_pairs(folder / "pairs.txt", [("a.png", "b.png")])
-    mkdesc.save_model(mkdesc.load_model("compact"), folder / "m.safetensors")
+    mkdesc.save_model(mkdesc.load_model("paper-64"), folder / "m.safetensors")
 
 
 def _read(folder: Path) -> None:

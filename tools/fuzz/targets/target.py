@@ -133,7 +133,7 @@ def settings() -> Any:
     """How features of small pictures are made."""
     from mkdesc.features.folder import Settings
 
-    return Settings(max_keypoints=20, model="compact", as_stored=True)
+    return Settings(max_keypoints=20, model="paper-64", as_stored=True)
 
 
 @contextmanager

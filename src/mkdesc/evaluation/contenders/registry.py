@@ -1,7 +1,7 @@
 """From names to descriptors.
 
 ===========================================  ======================================================
-``default``, ``compact``, ...                the models that come with the package
+``extended``, ``paper``, ...                 the models that come with the package
 ``FILE.safetensors``                         a model file of mkdesc
 ``FILE.safetensors:SET:METHOD``              a file in the layout of kornia/mkd: its training set
                                              (liberty, ...) and whitening (lw, pca, pcawt, pcaws)
@@ -44,6 +44,7 @@ from mkdesc.heads.whitening import METHODS
 from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.models import bundled_models, open_model, parse_model, read_card
+from mkdesc.models.files import new_name
 
 #: Size that raw descriptors are computed at; other patches are resized to it.
 PATCH_SIZE = 64
@@ -170,7 +171,7 @@ def _model(name: str) -> ProjectedDescriptor:
     choice = parse_model(name)
     if not choice.exists:
         raise ValueError(
-            f"no descriptor {name!r}: neither a file nor one of "
+            f"no descriptor {name!r}{new_name(name)}: neither a file nor one of "
             f"{', '.join(named_descriptors())}, tfeat:FILE, hardnet:FILE, csv:FOLDER, "
             "FILE:SET:METHOD or one of these with +lw, +gda, +pca, +zca"
         )

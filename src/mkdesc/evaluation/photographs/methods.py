@@ -46,6 +46,7 @@ from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, DETECTORS
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import DEFAULT_MODEL, bundled_models, read_card
+from mkdesc.models.files import new_name
 
 #: Binary features of OpenCV, and the arguments by which they find many keypoints.
 _BINARY: dict[str, tuple[str, dict[str, Any]]] = {
@@ -135,9 +136,10 @@ def _ours(name: str) -> Method:
             key, value = "model", part
         else:
             raise ValueError(
-                f"no method {name!r}: {part!r} is no detector ({', '.join(DETECTORS)}), no model "
-                f"({', '.join(bundled_models())} or a file), and not mkdesc, rootsift, orb, "
-                "akaze, aliked:FILE, disk:FILE, xfeat:FILE, hloc:FILE or MODULE:FUNCTION"
+                f"no method {name!r}: {part!r}{new_name(part)} is no detector "
+                f"({', '.join(DETECTORS)}), no model ({', '.join(bundled_models())} or a file), "
+                "and not mkdesc, rootsift, orb, akaze, aliked:FILE, disk:FILE, xfeat:FILE, "
+                "hloc:FILE or MODULE:FUNCTION"
             )
         if key in given:
             raise ValueError(f"method {name!r}: expected one {key}, got two")

@@ -63,7 +63,7 @@ export function showComposer(container, parametrization, onChange) {
   const structure = structureOf(parametrization);
   if (container.structure !== structure) {
     container.structure = structure;
-    container.replaceChildren(...products(container, onChange));
+    container.replaceChildren(...productRows(container, onChange));
   } else {
     for (const update of container.updates) update();
   }
@@ -75,7 +75,7 @@ export function showComposer(container, parametrization, onChange) {
   });
 }
 
-function products(container, onChange) {
+function productRows(container, onChange) {
   container.updates = [];
   const { products } = container.current;
   /** Replace one product; none left of it removes it. */

@@ -1,0 +1,81 @@
+"""Stitch overlapping photographs into one panorama.
+
+Each photograph is matched with the one before it. A camera that only turns moves its pixels by a
+homography, which ``match_images`` finds; the product of these maps places every photograph in
+the first one's frame. Photographs fade out towards their edges, so that seams do not show.
+Without photographs of your own, three are made: what a camera sees that turns from left to right
+in front of the demo's portrait, and whose exposure changes.
+
+``python examples/panorama.py LEFT.jpg MIDDLE.jpg RIGHT.jpg`` writes panorama.jpg.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+
+import cv2
+import numpy as np
+
+import mkdesc
+from mkdesc.images.demo import photograph
+
+
+def stitch(photographs: list[np.ndarray]) -> np.ndarray:
+    """The panorama of photographs (H, W) or (H, W, 3), each overlapping the one before it."""
+    maps = [np.eye(3)]  # from each photograph to the first
+    for before, after in pairwise(photographs):
+        found = mkdesc.match_images(after, before, geometry="homography")
+        print(found)
+        if not found.verified:
+            raise SystemExit(f"photograph {len(maps) + 1} does not overlap the one before it")
+        maps.append(maps[-1] @ found.matrix)
+    middle = np.linalg.inv(maps[len(maps) // 2])  # the one in the middle stays as it is
+    maps = [middle @ one for one in maps]
+    outlines = [_moved(_corners(image), one) for image, one in zip(photographs, maps, strict=True)]
+    low = np.floor(np.min(outlines, axis=(0, 1)))
+    width, height = (np.ceil(np.max(outlines, axis=(0, 1))) - low).astype(int)
+    shift = np.array([[1, 0, -low[0]], [0, 1, -low[1]], [0, 0, 1]])
+    total = np.zeros((height, width, *photographs[0].shape[2:]))
+    weights = np.full((height, width), 1e-9)
+    for image, one in zip(photographs, maps, strict=True):
+        inside = np.pad(np.ones(np.subtract(image.shape[:2], 2), np.uint8), 1)
+        fading = cv2.distanceTransform(inside, cv2.DIST_L2, 3)
+        weight = cv2.warpPerspective(fading, shift @ one, (width, height))
+        moved = cv2.warpPerspective(image, shift @ one, (width, height))
+        total += moved * weight.reshape(*weight.shape, *[1] * (image.ndim - 2))
+        weights += weight
+    whole = total / weights.reshape(*weights.shape, *[1] * (total.ndim - 2))
+    return np.clip(whole, 0, 255).astype(np.uint8)
+
+
+def _corners(image: np.ndarray) -> np.ndarray:
+    height, width = image.shape[:2]
+    return np.array([[0, 0], [width, 0], [width, height], [0, height]], float)
+
+
+def _moved(points: np.ndarray, homography: np.ndarray) -> np.ndarray:
+    return cv2.perspectiveTransform(points[None], homography)[0]
+
+
+def turning_camera() -> list[np.ndarray]:
+    """Three photographs (360, 300) of the portrait by a camera that turns, and its exposures."""
+    portrait, focal = photograph(), 500.0
+    lens = np.array([[focal, 0, 150], [0, focal, 180], [0, 0, 1]])
+    wall = np.array([[focal, 0, 256], [0, focal, 300], [0, 0, 1]])  # seen from straight ahead
+    seen = []
+    for degrees, gain in ((-14, 0.75), (0, 1.0), (14, 1.2)):
+        turn = cv2.Rodrigues(np.radians([3.0, -degrees, degrees / 4]))[0]
+        image = cv2.warpPerspective(portrait, lens @ turn @ np.linalg.inv(wall), (300, 360))
+        seen.append(np.clip(gain * image, 0, 255).astype(np.uint8))
+    return seen
+
+
+def main() -> None:
+    photographs = [cv2.imread(name) for name in sys.argv[1:]] or turning_camera()
+    cv2.imwrite("panorama.jpg", stitch(photographs))
+    print("written: panorama.jpg")
+
+
+if __name__ == "__main__":
+    main()
