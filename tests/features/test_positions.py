@@ -68,19 +68,24 @@ def test_match_images(change, features):
     check_plane(found.matrix, here, matrix)
 
 
-def test_features_as_opencv_has_them(change, features):
+@pytest.mark.parametrize("detector", ["learned", "dog", "sift"])
+def test_features_as_opencv_has_them(change, detector):
     image, other, matrix = change
+    features = mkdesc.Features(detector, max_keypoints=2000)
     (first, one), (second, two) = (features.detectAndCompute(x) for x in (image, other))
     pairs = mkdesc.match_descriptors(one, two, ratio=0.95).pairs
     places = [np.array([k.pt for k in keypoints]) for keypoints in (first, second)]
     check_places(places[0][pairs[:, 0]], places[1][pairs[:, 1]], matrix)
 
 
-def test_features_in_files(change, tmp_path):
+@pytest.mark.parametrize("detector", ["learned", "dog", "sift"])
+def test_features_in_files(change, detector, tmp_path):
     image, other, matrix = change
     for name, picture in (("a.png", image), ("b.png", other)):
         cv2.imwrite(str(tmp_path / name), picture)
-    extract_to([tmp_path / "a.png", tmp_path / "b.png"], tmp_path / "f", settings=Settings("sift"))
+    extract_to(
+        [tmp_path / "a.png", tmp_path / "b.png"], tmp_path / "f", settings=Settings(detector)
+    )
     a, b = (load_features(tmp_path / "f", name) for name in ("a.png", "b.png"))
     pairs = mkdesc.match_descriptors(a.descriptors, b.descriptors, ratio=0.95).pairs
     places = [x.keypoints[:, :2].astype(float)[i] for x, i in ((a, pairs[:, 0]), (b, pairs[:, 1]))]

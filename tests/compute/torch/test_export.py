@@ -56,8 +56,9 @@ def test_the_learned_detector_finds_the_same_keypoints(tmp_path, rng):
         images = rng.integers(0, 256, (2, 1, *shape), np.uint8)
         scores, places, angles = session.run(None, {"images": images})
         for k in range(2):
-            levels, found = maxima(images[k, 0], load_weights("keypoints"), 1)
-            wanted = sorted(zip(found.row, found.column, found.x, found.y,
+            weights = load_weights("keypoints")
+            (right, low), (levels, found) = weights.offset, maxima(images[k, 0], weights, 1)
+            wanted = sorted(zip(found.row, found.column, found.x - right, found.y - low,
                                 angles_of(levels, found), strict=True))  # fmt: skip
             row, column = np.nonzero(np.isfinite(scores[k, 0]))
             assert len(row) > 20

@@ -87,17 +87,17 @@ class Learned:
         found = found._replace(score=_weighed(found.score, found.level))
         shapes = [tuple(level.shape) for level in levels]
         if mask is not None:
-            x, y = _places(found, gray.shape, shapes)
+            x, y = self._places(found, gray.shape, shapes)
             inside = mask[np.rint(y).astype(int), np.rint(x).astype(int)] != 0
             found = found.take(np.flatnonzero(inside))
         n = self.max_keypoints
         some = found
         if n is not None and not self.spread:
             some = found.strongest(n if self.repeats else round(SPARE * n) + 100)
-        chosen = self._chosen(_keypoints(some, gray.shape, shapes))
+        chosen = self._chosen(self._keypoints(some, gray.shape, shapes))
         if n is not None and len(chosen) < n and len(some) < len(found.score):
             some = found
-            chosen = self._chosen(_keypoints(some, gray.shape, shapes))
+            chosen = self._chosen(self._keypoints(some, gray.shape, shapes))
         points = chosen.points.copy()
         points[:, 3] = 0
         if not self.upright:
@@ -126,6 +126,22 @@ class Learned:
         )
         return detect(images, self._network(), LEVELS, choice, masks)
 
+    def _places(
+        self, found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Places x and y (N,) in the image, by its shape and those of the levels."""
+        right, low = self._network().offset
+        down, across = (np.array([shape]) / np.array(shapes or [(1, 1)]))[found.level].T
+        return (found.x - right + 0.5) * across - 0.5, (found.y - low + 0.5) * down - 0.5
+
+    def _keypoints(
+        self, found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
+    ) -> Keypoints:
+        """Keypoints with their numbers in place of angles: angles are for those that are kept."""
+        x, y = self._places(found, shape, shapes)
+        sigma, number = SIGMA * 2 ** (found.level / 2), np.arange(len(x))
+        return Keypoints(np.column_stack([x, y, sigma, number]), found.score)
+
     def _chosen(self, every: Keypoints) -> Keypoints:
         """Those that are kept."""
         n = self.max_keypoints
@@ -143,21 +159,6 @@ def _weighed(score: NDArray[np.float32], level: NDArray[np.int64]) -> NDArray[np
     """
     factor = COARSER ** level.astype(np.float32)
     return np.where(score > 0, score * factor, score / factor).astype(np.float32)
-
-
-def _places(
-    found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Places x and y (N,) in the image, by its shape and those of the levels."""
-    down, across = (np.array([shape]) / np.array(shapes or [(1, 1)]))[found.level].T
-    return (found.x + 0.5) * across - 0.5, (found.y + 0.5) * down - 0.5
-
-
-def _keypoints(found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]) -> Keypoints:
-    """Keypoints with their numbers in place of angles: angles are for those that are kept."""
-    x, y = _places(found, shape, shapes)
-    sigma, number = SIGMA * 2 ** (found.level / 2), np.arange(len(x))
-    return Keypoints(np.column_stack([x, y, sigma, number]), found.score)
 
 
 @lru_cache(maxsize=8)
