@@ -121,7 +121,7 @@ learn-extended-net = learn photos build/photos --device cuda --minutes 5.4 --par
 nets: $(NETS:%=net-%)
 $(NETS:%=net-%): net-%: build/photos
 	mkdir -p docs/models
-	(date -u && $(MKDESC) info && nvidia-smi -L && echo "mkdesc $(learn-$*)" && \
+	(date -u && $(MKDESC) info && nvidia-smi --query-gpu=name --format=csv,noheader && echo "mkdesc $(learn-$*)" && \
 		$(MKDESC) $(learn-$*) --overwrite -o $(MODELS)/$*.safetensors) > docs/models/$*.log 2>&1
 
 # The weights of the learned detector: seven minutes on a GPU, of the same photographs.
