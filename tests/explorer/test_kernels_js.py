@@ -160,7 +160,7 @@ def test_whitened_descriptors_and_shares(compute, patches):
         expected = mkd.transform(cut)
         np.testing.assert_allclose(found["units"], expected, atol=looser * 2e-5, err_msg=name)
         check_shares(found["shares"], contributions(*cut[:2], kernels, name), looser)
-    assert hidden == 2
+    assert hidden == 1  # photo-net looks at several squares, which the page leaves out
 
 
 def test_cutting_whole_pixels_changes_nothing(compute, rng):

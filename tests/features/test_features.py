@@ -79,7 +79,7 @@ def test_patches_are_cut_at_the_side_of_the_model(image, tmp_path, detector, sid
         assert features.sides == (expected,)
         keypoints, descriptors = features.detectAndCompute(image)
         patches = cut_patches(image, keypoints, 64, expected, interpolation="linear")
-        np.testing.assert_array_equal(descriptors, mkdesc.describe(patches))
+        np.testing.assert_array_equal(descriptors, mkdesc.describe(patches, "paper"))
 
 
 def test_without_a_side_of_its_own_it_is_20():
@@ -108,7 +108,7 @@ def test_it_is_detection_cutting_and_describing(image):
     )[:50]
     assert [k.response for k in keypoints] == [k.response for k in strongest]
     expected = mkdesc.describe(
-        cut_patches(image, keypoints, 64, features.sides, interpolation="linear")
+        cut_patches(image, keypoints, 64, features.sides, interpolation="linear"), "paper"
     )
     np.testing.assert_array_equal(descriptors, expected)
     found, same = features.extract(image)

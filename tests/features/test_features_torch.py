@@ -98,8 +98,8 @@ def test_what_cannot_be_on_a_device():
         Module("sift")
     with pytest.raises(ValueError, match="max_keypoints"):
         Module(max_keypoints=0)
-    with pytest.raises(ValueError, match="side: expected 1 for this model"):
-        Module(side=(10, 20))
+    with pytest.raises(ValueError, match="side: expected 2 for this model"):
+        Module(side=(10, 20, 30))
     module = Module(max_keypoints=5)
     for shape in ((2, 3, 20, 20), (20, 20), (1, 0, 5)):
         with pytest.raises(ValueError, match=r"images: expected \(B, 1, H, W\)"):

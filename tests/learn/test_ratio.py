@@ -115,7 +115,7 @@ def test_the_command_writes_the_card_and_nothing_else(photos, tmp_path, run):
     before, after = read_card("photo"), read_card(out)
     assert after.ratio == found.ratio
     assert after.learned_from == before.learned_from
-    patches = np.random.default_rng(0).integers(0, 256, (5, 24, 24), np.uint8)
+    patches = np.random.default_rng(0).integers(0, 256, (5, 2, 24, 24), np.uint8)
     np.testing.assert_array_equal(
         load_model(out).transform(patches), load_model("photo").transform(patches)
     )

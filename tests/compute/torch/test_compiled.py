@@ -15,6 +15,8 @@ from mkdesc.torch import MKDescriptor
 def test_the_numbers_of_the_compiled_loops(name):
     mkd = load_model(name)
     patches = textured_patches(300, mkd.patch_size)
+    if mkd.squares > 1:
+        patches = patches.reshape(-1, mkd.squares, *patches.shape[1:])
     for these in (patches, patches.astype(np.float32) / 255):
         found = MKDescriptor(name)(torch.from_numpy(these))
         np.testing.assert_array_equal(found.numpy(), mkd.transform(these))

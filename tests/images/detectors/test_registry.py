@@ -129,7 +129,10 @@ def example(monkeypatch):
 def test_a_new_detector_is_a_module_and_a_line(example, image):
     assert make_detector("brightest", sensitive=True).tile == 8
     features = mkdesc.Features("brightest", 20)
-    assert features.sides == (5,)
+    assert features.sides == (
+        5,
+        10,
+    )  # its own, and in proportion the second one
     keypoints, descriptors = features.extract(image)
     assert descriptors.shape == (20, 128)
     tiles = [image[y : y + 16, x : x + 16] for y in range(0, 192, 16) for x in range(0, 240, 16)]
