@@ -19,7 +19,7 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where to write page, table and plots."
+            "--output", "-o", metavar="FOLDER", help="Where to write the page and the table."
         ),
     ] = None,
     overwrite: Overwrite = False,
@@ -27,7 +27,7 @@ def command(
     """Show several runs of one benchmark in one table and one plot."""
     results = compare_runs(runs)
     if output is not None:
-        check_results(output, results, runs, overwrite)
+        check_results(output, runs, overwrite)
     print_tables(results.tables)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,6 @@ from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homogr
 from mkdesc.evaluation.photographs.pose import run_pose
 from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
-from mkdesc.evaluation.report.plots import can_plot
 from mkdesc.evaluation.report.published import TASKS
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.speed import run_speed
@@ -100,11 +99,8 @@ def _running(output: Path | None, cluster: str | None) -> Iterator[dict[str, Any
 
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
-    if output is None:
-        return
-    console.print(f"written: {output}", highlight=False, soft_wrap=True)
-    if not can_plot():
-        console.print("no plots: they need matplotlib (pip install 'mkdesc[plots]')", markup=False)
+    if output is not None:
+        console.print(f"written: {output}", highlight=False, soft_wrap=True)
 
 
 @app.command("homography")
