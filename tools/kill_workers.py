@@ -23,6 +23,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from layouts import draw_pairs, write_subset
 
 from mkdesc._support.cluster import Cluster, connect
 from mkdesc._support.work import Workers
@@ -41,8 +42,6 @@ Command = Callable[[Path, Workers], None]
 
 def make_data(folder: Path) -> None:
     """Photographs, patches and a labelled subset of noise."""
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
-
     rng = np.random.default_rng(0)
     (folder / "photos").mkdir()
     for number in range(12):

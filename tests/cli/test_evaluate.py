@@ -3,10 +3,10 @@
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 
 from mkdesc.datasets.hpatches.csv_files import read_csv
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.evaluation.contenders.registry import get_descriptor
 
 

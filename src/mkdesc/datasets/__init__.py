@@ -1,4 +1,4 @@
-"""Readers and writers of the formats that patches come in.
+"""Readers of the formats that patches come in.
 
 May use: _support, kernels, images.
 """
@@ -16,17 +16,14 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.datasets.hpatches.make_strips import make_sequence
     from mkdesc.datasets.patch_files import open_patches
     from mkdesc.datasets.phototourism.layout import Subset
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 __all__ = [
     "HPatches",
     "Subset",
     "check_folder",
-    "draw_pairs",
     "make_sequence",
     "open_patches",
     "read_observations",
-    "write_subset",
 ]
 
 if not TYPE_CHECKING:
