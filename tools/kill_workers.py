@@ -30,12 +30,13 @@ from mkdesc._support.work import Workers
 from mkdesc.batches import describe_file
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import learn_photos
 from mkdesc.learn.photos import Recipe
 from mkdesc.retrieval.updating import build_index
-from mkdesc.sfm.pipeline import SfmOptions, match_images
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import match_images
 
 Command = Callable[[Path, Workers], None]
 

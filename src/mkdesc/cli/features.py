@@ -59,7 +59,7 @@ def command(
     read. Exit code 1 if some photographs could not be read; the others are done.
     """
     from mkdesc.features.extraction import extract_to
-    from mkdesc.features.folder import Settings
+    from mkdesc.features.settings import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     began = time.monotonic()

@@ -45,7 +45,7 @@ def command(
     The index ends up with exactly the photographs named here; others that it had are removed.
     Exit code 1 if some photographs could not be read; the others are indexed.
     """
-    from mkdesc.features.folder import Settings
+    from mkdesc.features.settings import Settings
     from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")

@@ -85,8 +85,9 @@ def command(
     Photographs are read as stored, without EXIF rotation, as COLMAP does. Exit code 1 if some
     photographs could not be read; the others are reconstructed.
     """
-    from mkdesc.features.folder import Settings
-    from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
+    from mkdesc.features.settings import Settings
+    from mkdesc.sfm.options import SfmOptions
+    from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
 
     if stop_after not in (None, "matches"):
         raise ValueError(f"--stop-after: expected matches, got {stop_after!r}")

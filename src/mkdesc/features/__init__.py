@@ -13,15 +13,11 @@ from mkdesc._support.lazy import lazy_names
 if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.features.extraction import extract_to
     from mkdesc.features.features import Features
-    from mkdesc.features.folder import (
-        Extracted,
-        ImageFeatures,
-        Settings,
-        extract_features,
-        load_features,
-    )
+    from mkdesc.features.folder import Extracted, extract_features
+    from mkdesc.features.image_features import ImageFeatures, load_features
     from mkdesc.features.image_pair import match_images
     from mkdesc.features.matches import ImageMatches
+    from mkdesc.features.settings import Settings
 
 __all__ = [
     "Extracted",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.sfm.pipeline import Matched, SfmOptions, map_database, match_images, reconstruct
+    from mkdesc.sfm.options import Matched, SfmOptions
+    from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
     from mkdesc.sfm.report import SfmReport, read_report
 
 __all__ = [
