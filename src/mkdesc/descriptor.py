@@ -278,12 +278,4 @@ class MKD(Estimator):
         return self.squares * parametrization.dims if head is None else head.dims_out
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(two_d_array=False, three_d_array=True),
-            requires_fit=False,
-        )
+        return self._tags(needs_y=False, images=True)

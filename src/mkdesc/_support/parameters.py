@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from functools import wraps
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 #: What ``transform`` may return: arrays, or data frames of one of two packages.
 CONTAINERS = ("default", "pandas", "polars")
@@ -37,8 +40,29 @@ class Estimator:
         """How many numbers ``transform`` returns per row: as many as what was learned makes."""
         head: Any = getattr(self, "head_", None)
         if head is None:
-            raise ValueError(f"this {type(self).__name__} is not fitted: call fit first")
+            raise self._not_fitted()
         return int(head.dims_out)
+
+    def _not_fitted(self) -> Exception:
+        """What to raise where something must have been learned: scikit-learn's, if it is there."""
+        message = f"this {type(self).__name__} is not fitted: call fit first"
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            return ValueError(message)
+        return NotFittedError(message)
+
+    def _tags(self, *, needs_y: bool, images: bool = False) -> Tags:
+        """scikit-learn's tags of a transformer of vectors, or of images, which needs no fit."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=needs_y),
+            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
+            input_tags=InputTags(two_d_array=not images, three_d_array=images),
+            requires_fit=not images,
+        )
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None

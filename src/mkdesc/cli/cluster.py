@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from mkdesc._support.cluster import connect
 from mkdesc._support.work import Workers
-from mkdesc.cli.progress import console
+from mkdesc.cli.progress import console, say
 
 
 @contextmanager
@@ -35,11 +35,11 @@ def workers_at(address: str | None, alone: Workers = None) -> Iterator[Workers]:
         context = connect(address)
         cluster = context.__enter__()
     try:
-        console.print(f"{cluster.threads()} at a time on {cluster.address}", soft_wrap=True)
-        console.print(f"dashboard: {cluster.client.dashboard_link}", soft_wrap=True)
+        say(f"{cluster.threads()} at a time on {cluster.address}")
+        say(f"dashboard: {cluster.client.dashboard_link}")
         start = time.perf_counter()
         yield cluster
         for line in cluster.lines(time.perf_counter() - start):
-            console.print(line, soft_wrap=True)
+            say(line)
     finally:
         context.__exit__(None, None, None)

@@ -10,7 +10,7 @@ from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, Dtype, Overwrite
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import progress_bar, resumable, say
 
 
 def command(
@@ -74,4 +74,4 @@ def command(
             overwrite=overwrite,
             dtype=dtype,
         )
-    console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)
+    say(f"{output}: {count} descriptors of {width} numbers")

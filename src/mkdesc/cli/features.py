@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.cli.progress import pace, progress_bar, resumable, say
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -75,12 +75,12 @@ def command(
             device=None if device == "cpu" else device,
         )
     for reason in found.bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
+        say(f"left out: {reason}")
     parts = {"new": found.done, "as before": found.kept}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     took = pace(len(found.done), time.monotonic() - began)
     good = len(found.done) + len(found.kept)
     total = good + len(found.bad)
-    console.print(f"{output}: {good} of {total} images ({news}){took}", soft_wrap=True)
+    say(f"{output}: {good} of {total} images ({news}){took}")
     if found.bad:
         raise typer.Exit(1)

@@ -19,7 +19,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.cli.progress import pace, progress_bar, resumable, say
 from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -61,12 +61,12 @@ def command(
             None if device == "cpu" else device,
         )
     for reason in found.bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
+        say(f"left out: {reason}")
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     described = len(found.added) + len(found.changed)
     took = pace(described, time.monotonic() - began)
     count = described + len(found.kept)
-    console.print(f"{output}: {count} images ({news or 'nothing new'}){took}", soft_wrap=True)
+    say(f"{output}: {count} images ({news or 'nothing new'}){took}")
     if found.bad:
         raise typer.Exit(1)

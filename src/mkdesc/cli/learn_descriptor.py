@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,8 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli.learn_keypoints import printed_lines
 from mkdesc.cli.options import Overwrite
-from mkdesc.cli.progress import console, progress_bar
+from mkdesc.cli.teaching import Limit, Photos, TrainingDevice, news, save_learned
 from mkdesc.descriptor import MKD
 from mkdesc.images.detectors.learned_weights import weights_file
 from mkdesc.learn.descriptors import HeadPlan, learn_descriptor
@@ -20,7 +18,7 @@ from mkdesc.models.files import OWN_MODEL
 
 
 def command(
-    photos: Annotated[Path, typer.Argument(help="Folder of photographs.")],
+    photos: Photos,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL.safetensors", help="Where to write.")
     ],
@@ -52,13 +50,9 @@ def command(
         int | None,
         typer.Option(help="Steps, at most; default: 8,000 on a GPU, 300 smaller ones on a CPU."),
     ] = None,
-    limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Seconds of training, at most.")
-    ] = None,
+    limit: Limit = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    device: Annotated[
-        str, typer.Option(help="cpu, cuda, cuda:1, ...; auto: a GPU if there is one.")
-    ] = "auto",
+    device: TrainingDevice = "auto",
     overwrite: Overwrite = False,
 ) -> None:
     """Learn to describe the learned detector's keypoints, on plain photographs."""
@@ -69,10 +63,7 @@ def command(
     except ValueError:
         raise ValueError(f"--sides: expected numbers with commas between, got {sides!r}") from None
     mkd = MKD(parametrization, patch_size, side=squares if len(squares) > 1 else squares[0])
-    shown = (
-        progress_bar("photos", "reading") if console.is_terminal else nullcontext(printed_lines())
-    )
-    with shown as progress:
+    with news() as progress:
         learned = learn_descriptor(
             photos,
             mkd,
@@ -84,7 +75,4 @@ def command(
             device=device,
             progress=progress,
         )
-    learned.save(output, overwrite=overwrite)
-    for line in learned.report.lines():
-        console.print(line, soft_wrap=True)
-    console.print(f"written: {output}", soft_wrap=True)
+    save_learned(learned, output, overwrite)

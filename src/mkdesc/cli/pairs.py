@@ -10,7 +10,7 @@ import typer
 from mkdesc._support.check import check_choice, check_integer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, MaxPixels, Overwrite
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import progress_bar, resumable, say
 from mkdesc.images.reading import MAX_PIXELS
 
 _HOW = ("exhaustive", "sequential", "retrieved")
@@ -127,9 +127,9 @@ def command(
     pairs = list(found)
     write_pairs(output, pairs, overwrite=overwrite)
     for reason in bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
+        say(f"left out: {reason}")
     count = len(names) - len(bad)
     share = f"{len(pairs):,} of {count * (count - 1) // 2:,} pairs of {count} images"
-    console.print(f"{output}: {share}", soft_wrap=True)
+    say(f"{output}: {share}")
     if bad:
         raise typer.Exit(1)

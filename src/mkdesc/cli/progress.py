@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
 
 
+def say(text: str) -> None:
+    """Print a line on stderr; a long one is not cut into several."""
+    console.print(text, soft_wrap=True)
+
+
 #: What is counted in work that has a unit of its own.
 UNITS = {"training": "steps"}
 
@@ -121,10 +126,9 @@ def say_what_changed(
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         some = ", ".join(changed[:3])
-        console.print(
+        say(
             f"warning: gone or changed since {index.path} was made: {some}{more}; "
-            "to update it, run mkdesc index again",
-            soft_wrap=True,
+            "to update it, run mkdesc index again"
         )
 
 

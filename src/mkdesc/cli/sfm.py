@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Upright,
     chosen_ratio,
 )
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import progress_bar, resumable, say
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -122,13 +122,13 @@ def command(
             )
     if stop_after is not None:
         for reason in matched.bad.values():
-            console.print(f"left out: {reason}", soft_wrap=True)
-        console.print(f"written: {matched.database}", soft_wrap=True)
+            say(f"left out: {reason}")
+        say(f"written: {matched.database}")
         if matched.bad:
             raise typer.Exit(1)
         return
     for line in report.lines():
-        console.print(line, soft_wrap=True)
-    console.print(f"written: {output}", soft_wrap=True)
+        say(line)
+    say(f"written: {output}")
     if report.bad:
         raise typer.Exit(1)

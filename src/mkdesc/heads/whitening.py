@@ -238,27 +238,11 @@ class Whitening(Estimator):
             raise ValueError(f"shrinkage: expected an index or a value, got {self.shrinkage!r}")
         check_number("ridge", self.ridge, least=0, optional=True)
 
-    @staticmethod
-    def _not_fitted() -> Exception:
-        message = "this Whitening is not fitted: call fit first"
-        try:
-            from sklearn.exceptions import NotFittedError
-        except ImportError:
-            return ValueError(message)
-        return NotFittedError(message)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "statistics_") or hasattr(self, "head_")
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=METHODS[self.method]),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(),
-        )
+        return self._tags(needs_y=METHODS[self.method])
 
 
 def linear_head(

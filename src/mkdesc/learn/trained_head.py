@@ -250,7 +250,7 @@ class TrainedHead(Estimator):
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Map raw descriptors (N, D) to unit vectors (N, dims), float32."""
         if not hasattr(self, "head_"):
-            raise _not_fitted()
+            raise self._not_fitted()
         return self.head_.apply(
             as_descriptors(X, name="X", dims=self.head_.dims_in, keep_float=True)
         )
@@ -281,14 +281,7 @@ class TrainedHead(Estimator):
         return hasattr(self, "head_")
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=True),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(),
-        )
+        return self._tags(needs_y=True)
 
 
 def split_points(
@@ -321,12 +314,3 @@ def _training() -> Any:
     from mkdesc.learn import training
 
     return training
-
-
-def _not_fitted() -> Exception:
-    message = "this TrainedHead is not fitted: call fit first"
-    try:
-        from sklearn.exceptions import NotFittedError
-    except ImportError:
-        return ValueError(message)
-    return NotFittedError(message)
