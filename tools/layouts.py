@@ -27,15 +27,15 @@ def write_subset(
     folder = Path(folder)
     folder.mkdir()
     points = np.asarray(labels)
-    (folder / "info.txt").write_text("".join(f"{point} 0\n" for point in points))
+    (folder / "info.txt").write_text("".join(f"{point} 0\n" for point in points), encoding="utf-8")
     if interest is not None:
         rows = zip(*(np.asarray(column).tolist() for column in interest), strict=True)
         lines = ("{:d} {:.3f} {:.3f} {:.5f} {:.4f}\n".format(*row) for row in rows)
-        (folder / "interest.txt").write_text("".join(lines))
+        (folder / "interest.txt").write_text("".join(lines), encoding="utf-8")
     for count, table in (pairs or {}).items():
         rows = np.stack([table, points[np.asarray(table)]], axis=2).reshape(-1, 4).tolist()
         lines = (f"{a} {p} 0 {b} {q} 0 0\n" for a, p, b, q in rows)
-        (folder / f"m50_{count}_{count}_0.txt").write_text("".join(lines))
+        (folder / f"m50_{count}_{count}_0.txt").write_text("".join(lines), encoding="utf-8")
     every = iter(patches if isinstance(patches, np.ndarray) else chain.from_iterable(patches))
     for number in range(-(-len(points) // PER_SIDE**2)):
         sheet = np.zeros((PER_SIDE**2, PATCH_SIZE, PATCH_SIZE), np.uint8)
@@ -87,4 +87,5 @@ def write_task(folder: Path, split: str, task: VerificationTask | RetrievalTask)
             for name, values in zip(header.split(","), table.T, strict=True)
         ]
         rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
-        (Path(folder) / f"{kind}_split-{split}.csv").write_text("\n".join([header, *rows, ""]))
+        file = Path(folder) / f"{kind}_split-{split}.csv"
+        file.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
