@@ -40,8 +40,8 @@ def command(
     if output is not None:
         check_ending("--output", output, [".safetensors"])
         check_target(output, (photos, model_file(model)), OWN_MODEL, overwrite)
-    with progress_bar("photos", "matching views") as tell:
-        found = calibrated_ratio(model, photos, seed=seed, progress=tell)
+    with progress_bar("photos", "matching views") as progress:
+        found = calibrated_ratio(model, photos, seed=seed, progress=progress)
     if found is None:
         raise ValueError(f"{photos}: too little to match; fewer than {FEWEST} matches are right")
     say(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.dog_reference import (
@@ -101,11 +102,7 @@ class Dog:
         check_max_keypoints(self.max_keypoints)
         checked_threads(self.n_threads)
         for name, least, most in (("contrast", 0, 1), ("edge", 1, 1e6), ("sigma", 0.5, 10)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and least <= value <= most):
-                raise ValueError(
-                    f"{name}: expected a number from {least} to {most}, got {value!r}"
-                )
+            check_number(name, getattr(self, name), least=least, most=most)
 
     def detect(self, gray: Gray, mask: Gray | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
