@@ -115,7 +115,7 @@ def _homography(
     keypoints: Budget = 2000,
     max_size: LongerSide = 0,
     ratio: LoweRatio = None,
-    threshold: Annotated[float, typer.Option(help="Of MAGSAC++, pixels.")] = 3.0,
+    threshold: Annotated[float, typer.Option(help="Threshold of MAGSAC++ in pixels.")] = 3.0,
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:

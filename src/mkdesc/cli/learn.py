@@ -209,7 +209,8 @@ def _phototourism(
     folder: Annotated[Path, typer.Argument(help="Sheets, info.txt and m50 files.")],
     output: Output,
     pairs: Annotated[
-        int | None, typer.Option(help="Which m50 file, by its number of pairs; the largest.")
+        int | None,
+        typer.Option(help="Which m50 file, by its number of pairs; default: the largest."),
     ] = None,
     *,
     how: Learning,

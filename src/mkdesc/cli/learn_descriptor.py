@@ -28,21 +28,22 @@ def command(
     patch_size: Annotated[int, typer.Option(help="Side of the patches in pixels.")] = 24,
     sides: Annotated[
         str,
-        typer.Option(help="Sides of the squares, in sigmas of a keypoint, separated by commas."),
+        typer.Option(help="Sides of the squares in sigmas of a keypoint, separated by commas."),
     ] = "20,40",
     head: Annotated[
         str,
         typer.Option(
             metavar="mlp|linear|gda",
-            help="A hidden layer beside a projection, a projection, or one that is not trained.",
+            help="mlp: a projection with a hidden layer beside it; linear: a projection; gda: a "
+            "projection that is not trained further.",
         ),
     ] = "mlp",
     dims: Annotated[int, typer.Option(help="Numbers of a descriptor.")] = 128,
     bits: Annotated[
-        bool, typer.Option("--bits", help="The signs of the numbers are what is used.")
+        bool, typer.Option("--bits", help="Learn descriptors of bits: the signs of the numbers.")
     ] = False,
     hidden: Annotated[int, typer.Option(help="Units of the hidden layer.")] = 896,
-    rank: Annotated[int, typer.Option(help="Dimensions that the hidden layer sees.")] = 160,
+    rank: Annotated[int, typer.Option(help="How many dimensions the hidden layer sees.")] = 160,
     detector: Annotated[
         str, typer.Option(metavar="WEIGHTS", help="Weights of the detector: a name or a file.")
     ] = "keypoints",
@@ -55,7 +56,7 @@ def command(
     device: TrainingDevice = "auto",
     overwrite: Overwrite = False,
 ) -> None:
-    """Learn to describe the learned detector's keypoints, on plain photographs."""
+    """Learn to describe the keypoints of the learned detector, from plain photographs."""
     check_ending("--output", output, [".safetensors"])
     check_target(output, (photos, weights_file(detector)), OWN_MODEL, overwrite)
     try:

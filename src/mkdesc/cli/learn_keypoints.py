@@ -25,7 +25,7 @@ def command(
         str, typer.Option(help="The model that will describe the keypoints: a name or a file.")
     ] = "photo-net",
     upright: Annotated[
-        bool, typer.Option("--upright", help="For level cameras: keypoints without angles.")
+        bool, typer.Option("--upright", help="Find keypoints without angles; for level cameras.")
     ] = False,
     steps: Annotated[
         int | None,
@@ -38,12 +38,12 @@ def command(
         str | None,
         typer.Option(
             metavar="WEIGHTS",
-            help="Go on from these weights, a name or a file; default: random ones.",
+            help="Start from these weights, a name or a file; default: random ones.",
         ),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Teach the detector, on photographs, which points a model matches."""
+    """Train the detector to find points that a model can match, from plain photographs."""
     check_ending("--output", output, [".safetensors"])
     reads = (photos, model_file(model), start and weights_file(start))
     check_target(output, reads, OWN_WEIGHTS, overwrite)

@@ -31,10 +31,10 @@ def command(
     seed: Annotated[int, typer.Option(help="The same seed gives the same views.")] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find the ratio of Lowe's test that suits a model, on views of photographs.
+    """Find the best ratio of Lowe's test for a model, from plain photographs.
 
-    Each photograph is matched with a warped copy of itself; the ratio has the largest F1 score
-    (precision and recall of mutual nearest neighbours).
+    Each photograph is matched with a warped copy of itself. The best ratio has the largest F1
+    score (precision and recall of mutual nearest neighbours).
     """
     card = read_card(model)
     if output is not None:

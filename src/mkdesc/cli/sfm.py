@@ -64,7 +64,9 @@ def command(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="Make the model reproducible, mapped by one thread; default: neither."),
+        typer.Option(
+            help="Make the model reproducible; mapping then uses one thread. Default: no seed."
+        ),
     ] = None,
     stop_after: Annotated[
         str | None,

@@ -34,21 +34,21 @@ def measure_offset(
         Of PyTorch.
     """
     every = [np.empty((0, 2)), *(_half_turned(weights, image, device) for image in images)]
-    apart = np.concatenate(every)
-    if not len(apart):
+    offsets = np.concatenate(every)
+    if not len(offsets):
         return 0.0, 0.0
-    right, low = np.clip(np.median(apart, axis=0) / 2, -0.5, 0.5).round(4).tolist()
+    right, low = np.clip(np.median(offsets, axis=0) / 2, -0.5, 0.5).round(4).tolist()
     return right, low
 
 
 def _half_turned(weights: Weights, image: NDArray[np.uint8], device: str) -> NDArray[np.float64]:
-    """How far apart (N, 2) maxima of an image and of half a turn of it are, in pixels."""
+    """Offsets (N, 2) in pixels between maxima of an image and of half a turn of it."""
     from scipy.spatial import cKDTree
 
     levels, here = maxima(image, weights, LEVELS, device)
     _, turned = maxima(np.ascontiguousarray(image[::-1, ::-1]), weights, LEVELS, device)
     here, turned = here.strongest(STRONGEST), turned.strongest(STRONGEST)
-    apart = [np.empty((0, 2))]
+    offsets = [np.empty((0, 2))]
     for number, level in enumerate(levels):
         one, other = (
             np.column_stack([found.x, found.y])[found.level == number] for found in (here, turned)
@@ -57,5 +57,5 @@ def _half_turned(weights: Weights, image: NDArray[np.uint8], device: str) -> NDA
             back = np.array(level.shape[::-1]) - 1 - other
             away, nearest = map(np.asarray, cKDTree(one).query(back, distance_upper_bound=1))
             found = np.isfinite(away)
-            apart.append(one[nearest[found]] - back[found])
-    return np.concatenate(apart)
+            offsets.append(one[nearest[found]] - back[found])
+    return np.concatenate(offsets)
