@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.check import check_number
 from mkdesc._support.compiling import array_type, compile_loop, locked_cache
-from mkdesc._support.threads import checked_threads
+from mkdesc._support.threads import checked_threads, in_threads
 from mkdesc.images.detectors.dog_reference import (
     BINS,
     DOUBLED,
@@ -261,15 +260,6 @@ def _directions(
     ]
     in_threads(one, works, threads)
     return angles, heights, count
-
-
-def in_threads(function: Callable[[Any], Any], items: Iterable[Any], threads: int) -> list[Any]:
-    """The results of a function, in order, by several threads."""
-    items = list(items)
-    if threads == 1 or len(items) < 2:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        return list(pool.map(function, items))
 
 
 def _halves_type(lengths: Iterable[int]) -> Any:
