@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,16 +24,19 @@ class Estimator:
     ``transform`` of a subclass returns goes into the container that :meth:`set_output` chose.
     """
 
-    #: The arguments of the constructor.
-    _arguments: ClassVar[Mapping[str, inspect.Parameter]]
     #: The choice of :meth:`set_output`, under the name that scikit-learn's ``clone`` copies.
     _sklearn_output_config: dict[str, str]
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls._arguments = inspect.signature(cls).parameters
         if "transform" in cls.__dict__:
             cls.transform = _contained(cls.transform)  # type: ignore[attr-defined]
+
+    @classmethod
+    @cache
+    def _arguments(cls) -> Mapping[str, inspect.Parameter]:
+        """The arguments of the constructor."""
+        return inspect.signature(cls).parameters
 
     @property
     def _n_features_out(self) -> int:
@@ -99,7 +102,7 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; with ``deep``, those of estimators among them too."""
         params = {}
-        for name in self._arguments:
+        for name in self._arguments():
             value = getattr(self, name)
             params[name] = value
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
@@ -128,7 +131,7 @@ class Estimator:
         shown = (
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
-            if value is not self._arguments[name].default
+            if value is not self._arguments()[name].default
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 
