@@ -6,10 +6,24 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from mkdesc._support.cluster import connect
 from mkdesc._support.work import Workers
-from mkdesc.cli.progress import console, say
+from mkdesc.cli.progress import console, progress_bar, resumable, say
+
+
+@contextmanager
+def long_work(
+    cluster: str | None, unit: str, *, keep: bool = False, alone: Workers = None
+) -> Iterator[dict[str, Any]]:
+    """What long work that can be resumed takes: ``workers``, and ``progress``, a bar of units."""
+    with (
+        resumable(),
+        workers_at(cluster, alone) as workers,
+        progress_bar(unit, keep=keep) as progress,
+    ):
+        yield {"workers": workers, "progress": progress}
 
 
 @contextmanager

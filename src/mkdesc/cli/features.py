@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import (
     Cluster,
     Detector,
@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import pace, progress_bar, resumable, say
+from mkdesc.cli.progress import pace, say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -63,24 +63,19 @@ def command(
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
+    with long_work(cluster, "images") as work:
         found = extract_to(
             images,
             output,
             settings=settings,
             format=kind,
-            progress=progress,
             max_pixels=max_pixels,
-            workers=workers,
             device=None if device == "cpu" else device,
+            **work,
         )
-    for reason in found.bad.values():
-        say(f"left out: {reason}")
     parts = {"new": found.done, "as before": found.kept}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     took = pace(len(found.done), time.monotonic() - began)
     good = len(found.done) + len(found.kept)
     total = good + len(found.bad)
-    say(f"{output}: {good} of {total} images ({news}){took}")
-    if found.bad:
-        raise typer.Exit(1)
+    say_end(f"{output}: {good} of {total} images ({news}){took}", found.bad)

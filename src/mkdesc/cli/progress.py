@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -35,6 +36,15 @@ console = Console(stderr=True, markup=False, emoji=False, highlight=False)
 def say(text: str) -> None:
     """Print a line on stderr; a long one is not cut into several."""
     console.print(text, soft_wrap=True)
+
+
+def say_end(line: str, bad: Mapping[str, str]) -> None:
+    """Say why some photographs were left out, and how it ended; exit code 1 if some were."""
+    for reason in bad.values():
+        say(f"left out: {reason}")
+    say(line)
+    if bad:
+        raise typer.Exit(1)
 
 
 #: What is counted in work that has a unit of its own.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import (
     Cluster,
     Detector,
@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Upright,
     chosen_ratio,
 )
-from mkdesc.cli.progress import progress_bar, resumable, say
+from mkdesc.cli.progress import say, say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -107,27 +107,16 @@ def command(
         seed=seed,
         device=None if device == "cpu" else device,
     )
-    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as progress:
+    with long_work(cluster, "items", keep=True) as work:
+        given = {"options": options, "pairs": pairs, "max_pixels": max_pixels, **work}
         if stop_after is not None:
-            matched = match_images(images, output, options, pairs, progress, max_pixels, workers)
+            matched = match_images(images, output, **given)
         elif database is not None:
-            report = map_database(database, images, output, options, progress)
+            report = map_database(database, images, output, options, work["progress"])
         else:
-            report = reconstruct(
-                images,
-                output,
-                options=options,
-                pairs=pairs,
-                progress=progress,
-                max_pixels=max_pixels,
-                workers=workers,
-            )
+            report = reconstruct(images, output, **given)
     if stop_after is not None:
-        for reason in matched.bad.values():
-            say(f"left out: {reason}")
-        say(f"written: {matched.database}")
-        if matched.bad:
-            raise typer.Exit(1)
+        say_end(f"written: {matched.database}", matched.bad)
         return
     for line in report.lines():
         say(line)
