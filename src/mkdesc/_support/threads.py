@@ -48,7 +48,7 @@ def in_threads(function: Callable[[P], T], items: Iterable[P], threads: int) -> 
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Keep matrix products to the thread that asks for them: whoever calls has several.
+    """Run matrix products in the calling thread alone: the caller has several threads.
 
     Needs threadpoolctl; without it, it only takes longer.
     """

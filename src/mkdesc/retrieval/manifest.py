@@ -103,7 +103,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What an index is made of; ValueError if the folder is none."""
+    """What an index is made of; ValueError if the folder is not an index."""
     path = folder / INDEX
     if not path.is_file():
         raise FileNotFoundError(
