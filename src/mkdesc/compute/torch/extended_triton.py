@@ -31,10 +31,19 @@ def four_along_y(a, b, c, d, functions, ROWS: tl.constexpr, WIDE: tl.constexpr):
 
 
 @triton.jit
-def store_sums(four, first, folding, to, keep, DOWN: tl.constexpr, ACROSS: tl.constexpr):
+def store_sums(
+    four,
+    first,
+    folding,
+    to,
+    keep,
+    DOWN: tl.constexpr,
+    ACROSS: tl.constexpr,
+    WIDE: tl.constexpr,
+):
     """Sum four planes, the first of which has the number ``first``, along x, all at once."""
     found = tl.dot(folding, four)  # (COUNT * 8, 4 * WIDE)
-    column = tl.arange(0, four.shape[1])
+    column = tl.arange(0, 4 * WIDE)
     down = column // 4
     plane = first + (column % 4) // 2 + 2 * (column % 2)
     to = to[:, None] + (plane * (DOWN * ACROSS) + down * ACROSS)[None, :]
@@ -162,11 +171,11 @@ def extended_sums(
     c1, s1 = weight * cos, weight * sin
     c2, s2 = c1 * cos - s1 * sin, s1 * cos + c1 * sin
     four = four_along_y(weight, c1, s1, c2, functions, ROWS, WIDE)
-    store_sums(four, 0, folding, to, keep, DOWN, ACROSS)
+    store_sums(four, 0, folding, to, keep, DOWN, ACROSS, WIDE)
     four = four_along_y(s2, c2 * cos - s2 * sin, s2 * cos + c2 * sin, z, functions, ROWS, WIDE)
-    store_sums(four, 4, folding, to, keep, DOWN, ACROSS)
+    store_sums(four, 4, folding, to, keep, DOWN, ACROSS, WIDE)
     four = four_along_y(tl.abs(z), z * weight, z * c1, z * s1, functions, ROWS, WIDE)
-    store_sums(four, 8, folding, to, keep, DOWN, ACROSS)
+    store_sums(four, 8, folding, to, keep, DOWN, ACROSS, WIDE)
 
     bent = turned(tl.dot(differ_x, bend), COUNT) * gain
     xx, yy, e = tl.dot(bent, smooth), tl.dot(in_y, bend), tl.dot(in_x, slope_of_pixels)
@@ -176,8 +185,8 @@ def extended_sums(
     g, d, e = (g * unit).to(tl.float16), (d * unit).to(tl.float16), (e * unit).to(tl.float16)
     rg, rd, re = root * g, root * d, root * e
     four = four_along_y(z * c2, z * s2, root, rg, functions, ROWS, WIDE)
-    store_sums(four, 12, folding, to, keep, DOWN, ACROSS)
+    store_sums(four, 12, folding, to, keep, DOWN, ACROSS, WIDE)
     four = four_along_y(rd, re, rg * g - root * 0.3333333333333333, rg * d, functions, ROWS, WIDE)
-    store_sums(four, 16, folding, to, keep, DOWN, ACROSS)
+    store_sums(four, 16, folding, to, keep, DOWN, ACROSS, WIDE)
     four = four_along_y(rg * e, rd * d - re * e, rd * e, rd * e, functions, ROWS, WIDE)
-    store_sums(four, 20, folding, to, keep, DOWN, ACROSS)
+    store_sums(four, 20, folding, to, keep, DOWN, ACROSS, WIDE)
