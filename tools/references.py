@@ -89,8 +89,16 @@ def _page(title: str, documented: dict[str, list[str]]) -> str:
 
 
 def _public(path: Path) -> list[str]:
-    """The names in ``__all__``; without it functions, classes, and constants that others cite."""
+    """What a package imports for type checkers or ``__all__`` names; of other modules functions,
+    classes, and constants that others cite.
+    """
     body = ast.parse(path.read_text(encoding="utf-8")).body
+    if path.name == "__init__.py":
+        blocks = [node.body for node in body if isinstance(node, ast.If)]
+        imported = [one for block in blocks for one in block if isinstance(one, ast.ImportFrom)]
+        return sorted(
+            alias.name for one in imported if one.module != "mkdesc" for alias in one.names
+        )
     assigned = [node for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
     named = {ast.unparse(getattr(one, "target", None) or one.targets[0]): one for one in assigned}
     if "__all__" in named:

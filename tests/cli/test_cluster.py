@@ -10,10 +10,10 @@ from contextlib import closing
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_subset
 
 import mkdesc
 from mkdesc._support.cluster import Cluster, connect
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.long

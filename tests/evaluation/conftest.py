@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.datasets.phototourism.layout import Interest
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.kernels.patches import resize_patches
 
 LEVELS = {"r": 5, "e": 15, "h": 30, "t": 50}

@@ -12,7 +12,8 @@ import pytest
 from mkdesc._support import workfolder
 from mkdesc.features import extraction, folder
 from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings, load_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 
 SETTINGS = Settings(max_keypoints=20, model="paper-64")
 NAMES = ["a.png", "b.png", "sub/a.png"]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from mkdesc.features import folder as batch
-from mkdesc.features.folder import Settings, extract_features, load_features, remove_features
+from mkdesc.features.folder import extract_features, remove_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 from mkdesc.images.listing import find_images
 from mkdesc.models import load_model, save_model
 

@@ -10,7 +10,8 @@ import pytest
 import mkdesc
 from mkdesc._support.workfolder import check_settings
 from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings, load_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 from mkdesc.features.view_features import features_in_views
 from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph

@@ -7,13 +7,13 @@ from itertools import pairwise
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 from safetensors.numpy import save_file
 
 from mkdesc import MKD, Statistics
 from mkdesc._support.cluster import connect
 from mkdesc._support.files import read_safetensors
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import (
     TrainingBlock,

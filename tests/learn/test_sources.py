@@ -1,11 +1,11 @@
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 
 from mkdesc import MKD
 from mkdesc.datasets.colmap import Observations, read_observations
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import (
     learn_colmap,

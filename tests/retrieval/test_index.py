@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.matching.two_views import Verdict
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.groups import find_groups, verified_pairs
@@ -182,7 +182,7 @@ def test_photographs_that_were_touched_are_kept_and_read_once(scenes, tmp_path, 
 
 
 def test_an_index_of_another_version_is_searched_but_not_added_to(scenes, index, monkeypatch):
-    for module in ("features.folder", "_support.workfolder"):
+    for module in ("features.settings", "_support.workfolder"):
         monkeypatch.setattr(f"mkdesc.{module}.__version__", "9.9.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 9\.9\.9\)"):
         mkdesc.build_index(scenes, index.path)

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from mkdesc._support.files import own_folder
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.sfm.mapping import check_models
-from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
@@ -139,8 +140,9 @@ def test_databases_that_cannot_be_mapped(images, tmp_path):
 
 KILLED = """
 import os, signal, sys
-from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import SfmOptions, match_images
+from mkdesc.features.settings import Settings
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import match_images
 def tell(what, done, total):
     if what == "matching" and done == 7:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -176,9 +178,10 @@ def test_matching_goes_on_after_a_kill(images, tmp_path):
 
 KILLED_MAPPING = """
 import os, signal, sys
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.sfm import mapping
-from mkdesc.sfm.pipeline import SfmOptions, reconstruct
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import reconstruct
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 def tell(what, done, total):
@@ -233,7 +236,7 @@ def test_each_place_of_a_mix_is_as_it_is_alone(shared, images, tmp_path):
 
 
 def test_pairs_are_chosen(images, tmp_path, monkeypatch):
-    monkeypatch.setattr("mkdesc.sfm.pipeline.FEW", 4)
+    monkeypatch.setattr("mkdesc.sfm.preparing.FEW", 4)
     monkeypatch.setattr("mkdesc.retrieval.similar.neighbours_for", lambda images: 1)
     options = SfmOptions(Settings(max_keypoints=300, sensitive=True))
     counts = {}
@@ -309,7 +312,7 @@ def test_only_the_pairs_that_are_asked_for_stay_matched(noise, tmp_path):
 
 def test_matches_of_another_version_are_not_mixed(noise, tmp_path, monkeypatch):
     match_images(noise, tmp_path / "out", OPTIONS)
-    monkeypatch.setattr("mkdesc.features.folder.__version__", "0.0.9")
+    monkeypatch.setattr("mkdesc.features.settings.__version__", "0.0.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
         match_images(noise, tmp_path / "out", OPTIONS)
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tools
+
+from layouts import draw_pairs, write_subset
 
 __all__ = ["COMMANDS", "earlier", "make_inputs"]
 
@@ -117,8 +122,6 @@ def _write_posed(folder: Path, scene: NDArray[np.uint8]) -> None:
 
 def _write_subset(folder: Path, rng: np.random.Generator) -> None:
     """A subset in the Phototourism layout: 60 points, two patches of each."""
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
-
     folder.parent.mkdir(exist_ok=True)
     labels = np.repeat(np.arange(60), 2)
     noisy = np.repeat(rng.random((60, 64, 64)), 2, axis=0) + rng.normal(0, 0.05, (120, 64, 64))

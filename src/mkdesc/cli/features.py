@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import (
     Cluster,
     Detector,
@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.cli.progress import pace, say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -59,28 +59,23 @@ def command(
     read. Exit code 1 if some photographs could not be read; the others are done.
     """
     from mkdesc.features.extraction import extract_to
-    from mkdesc.features.folder import Settings
+    from mkdesc.features.settings import Settings
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
+    with long_work(cluster, "images") as work:
         found = extract_to(
             images,
             output,
             settings=settings,
             format=kind,
-            progress=progress,
             max_pixels=max_pixels,
-            workers=workers,
             device=None if device == "cpu" else device,
+            **work,
         )
-    for reason in found.bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.done, "as before": found.kept}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     took = pace(len(found.done), time.monotonic() - began)
     good = len(found.done) + len(found.kept)
     total = good + len(found.bad)
-    console.print(f"{output}: {good} of {total} images ({news}){took}", soft_wrap=True)
-    if found.bad:
-        raise typer.Exit(1)
+    say_end(f"{output}: {good} of {total} images ({news}){took}", found.bad)

@@ -15,13 +15,8 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import same_input
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.features.folder import (
-    Extracted,
-    Settings,
-    extract_features,
-    remove_features,
-    work_folder,
-)
+from mkdesc.features.folder import Extracted, extract_features, remove_features, work_folder
+from mkdesc.features.settings import Settings
 from mkdesc.features.stores import colmap_database, hloc
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS

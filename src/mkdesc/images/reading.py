@@ -48,7 +48,7 @@ def has_opencv() -> bool:
 
 @contextmanager
 def one_opencv_thread_each() -> Iterator[None]:
-    """Keep OpenCV to the thread that asks: whoever calls has as many as there are cores.
+    """Run OpenCV in the calling thread alone: the caller has a thread for every core.
 
     >>> with one_opencv_thread_each():
     ...     opencv().getNumThreads()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.features.folder import ImageFeatures
+from mkdesc.features.image_features import ImageFeatures
 from mkdesc.images.frames import frames_from_points
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
 from mkdesc.matching.two_views import TwoViewOptions, Verdict, match_and_verify

@@ -18,7 +18,7 @@ from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import in_order
 from mkdesc._support.workfolder import same_input
 from mkdesc.features.features import Features
-from mkdesc.features.folder import ImageFeatures, describe_image, load_features
+from mkdesc.features.image_features import ImageFeatures, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.collecting import STRONGEST

@@ -27,7 +27,7 @@ from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.segments import Segment
 
@@ -103,7 +103,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What an index is made of; ValueError if the folder is none."""
+    """What an index is made of; ValueError if the folder is not an index."""
     path = folder / INDEX
     if not path.is_file():
         raise FileNotFoundError(

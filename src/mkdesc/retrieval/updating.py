@@ -17,13 +17,10 @@ from mkdesc._support.files import atomic_path, only_here
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import check_settings, is_untouched
-from mkdesc.features.folder import (
-    Settings,
-    extract_features,
-    features_path,
-    remove_features,
-)
+from mkdesc.features.folder import extract_features, remove_features
+from mkdesc.features.image_features import features_path
 from mkdesc.features.image_pair import KEYPOINTS
+from mkdesc.features.settings import Settings
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.retrieval.collecting import learn_from, signatures_of

@@ -8,7 +8,9 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.features.folder import Settings, extract_features, load_features
+from mkdesc.features.folder import extract_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.features.stores import hloc
 from mkdesc.images.listing import find_images

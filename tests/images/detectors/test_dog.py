@@ -182,7 +182,7 @@ def test_opencv_is_not_needed():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"contrast": -1}, "contrast: expected a number from 0 to 1, got -1"),
+        ({"contrast": -1}, "contrast: expected a number >= 0 and <= 1, got -1"),
         ({"edge": 0.5}, "edge: expected"),
         ({"sigma": float("nan")}, "sigma: expected"),
         ({"sigma": "2"}, "sigma: expected .*, got '2'"),
