@@ -65,7 +65,7 @@ def levels() -> list[str]:
     if any(name in os.environ for name in _TOLD):
         return []
     needed: tuple[str, ...] = ()
-    found = []
+    found: list[str] = []
     for level, features in reversed(LEVELS.items()):
         needed += features
         if all(_features().get(name) for name in needed):
@@ -152,8 +152,8 @@ class Loop:
         result = _NUMBERS.get(self.returns, ctypes.c_void_p)()
         wrong = ctypes.c_void_p()
         status = self._call(ctypes.addressof(result), ctypes.addressof(wrong), *words)
-        if status not in _FINE:  # all that our loops can fail at
-            raise MemoryError(f"{self.name}: not enough memory")
+        if status not in _FINE:  # loops raise nothing themselves
+            raise MemoryError(f"{self.name}: not enough memory, or arrays that do not fit")
         return None if self.returns == "none" else result.value
 
 
