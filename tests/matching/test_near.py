@@ -34,5 +34,12 @@ def test_the_first_of_each_place(few):
     assert near.first_of_each((here, 0.08), (there, 0.2)).tolist() == expected
 
 
+def test_how_far_the_nearest_is(few):
+    rng = np.random.default_rng(0)
+    known, asked = rng.random((60, 2)), rng.random((50, 2))
+    expected = cdist(asked, known).min(axis=1)
+    np.testing.assert_allclose(near.distance_to_nearest(known, asked), expected)
+
+
 def test_none(few):
     assert len(near.first_of_each((np.empty((0, 2)), 1.0))) == 0

@@ -39,6 +39,18 @@ def nearest(known: Floats, asked: Floats, count: int) -> NDArray[np.int64]:
     return found.reshape(len(asked), count)
 
 
+def distance_to_nearest(known: Floats, asked: Floats) -> Floats:
+    """How far each of ``asked`` (N, D) is from the nearest of ``known`` (M, D): (N,).
+
+    Examples
+    --------
+    >>> distance_to_nearest(np.array([[0.0, 0], [5, 5]]), np.array([[3.0, 4], [5, 6]])).tolist()
+    [2.23606797749979, 1.0]
+    """
+    one = nearest(known, asked, 1)[:, 0]
+    return np.sqrt(((known[one] - asked) ** 2).sum(axis=1))
+
+
 def first_of_each(*sets: tuple[Floats, float]) -> NDArray[np.int64]:
     """The places (K,) that are near no earlier one of these, in any of the sets.
 
