@@ -14,6 +14,7 @@ from mkdesc._support import machine_code
 from mkdesc._support.compiling import compile_loop
 from mkdesc._support.emitting import emit
 from mkdesc._support.loop_types import Array, Structure, array_type, type_of
+from mkdesc.images.cutting_numba import halve
 
 
 class Inner(NamedTuple):
@@ -141,6 +142,18 @@ def test_what_only_numba_has_is_refused():
     arguments = array_type("float64", 1), array_type("float64", 1, written=True)
     with pytest.raises(ValueError, match=r"with_a_message needs what only numba has: \['"):
         emit(with_a_message, arguments, "symbol")
+
+
+def test_code_is_the_same_wherever_the_source_is():
+    """numba writes down in it where a loop may fail."""
+    arguments = (
+        array_type("float32", 1),
+        array_type("int64", 1),
+        array_type("float32", 2, written=True),
+    )
+    code = emit(halve, arguments, "symbol").code
+    assert b"symbol" in code
+    assert b"cutting_numba" not in code
 
 
 OLD = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")

@@ -6,6 +6,7 @@ order) is put beside it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -52,7 +53,7 @@ def emit(
     compiled.compile(tuple(map(_numba_type, arguments)))
     (found,) = compiled.overloads.values()
     machine = found.library.codegen._tm
-    module = found.library._final_module.clone()
+    module = llvm.parse_assembly(_without_exceptions(str(found.library._final_module)))
     module.get_function(found.fndesc.llvm_func_name).name = symbol
     module.link_in(llvm.parse_assembly(str(_runtime())))
     for each in (*module.functions, *module.global_variables):
@@ -65,6 +66,14 @@ def emit(
     if unknown := {name for name in left if not name.startswith("llvm.")} - _LIBRARY:
         raise ValueError(f"{function.__name__} needs what only numba has: {sorted(unknown)}")
     return Emitted(machine.emit_object(module), str(found.signature.return_type))
+
+
+def _without_exceptions(text: str) -> str:
+    """LLVM's text without the exceptions that a loop says it failed by: that it did is enough.
+
+    They are pickles, and hold the path of the source: code would not be the same everywhere.
+    """
+    return re.sub(r"(?<=[ (])@\.const\.picklebuf\.[\w.]+", "null", text)
 
 
 def _numba_type(kind: Any) -> Any:
