@@ -200,6 +200,17 @@ def test_where_the_package_cannot_be_written_to_the_user_has_a_cache(tmp_path, m
     assert run() == (19, "kept")
 
 
+def test_nobody_has_a_home(tmp_path, monkeypatch):
+    def refuse():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", refuse)
+    (tmp_path / "__pycache__").write_text("no folder")
+    assert run() == (19, "compiled")
+
+
 #: Applies a head, by the loop that takes least to compile, and says whether it came from the disk.
 APPLY = """
 import sys

@@ -213,12 +213,14 @@ def _folder() -> Path:
     beside = SHIPPED.parent / "__pycache__"
     try:
         beside.mkdir(exist_ok=True)
-    except OSError:
-        pass
-    else:
         if os.access(beside, os.W_OK):
             return beside
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "mkdesc"
+    except OSError:
+        pass
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mkdesc"
+    except RuntimeError:  # nobody has a home
+        return beside
 
 
 def _made_of(name: str) -> tuple[dict[str, str], dict[str, str]]:

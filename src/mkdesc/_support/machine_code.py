@@ -99,8 +99,6 @@ def _engine() -> Any:
     """What holds all code that was loaded."""
     import llvmlite.binding as llvm
 
-    if llvm.llvm_version_info < (20,):  # later ones do so by themselves
-        llvm.initialize()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     if sys.platform == "linux" and not llvm.address_of_symbol("powf"):
