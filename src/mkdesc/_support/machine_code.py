@@ -1,6 +1,6 @@
 """Machine code of loops as functions of Python: loaded by LLVM, called as C functions are.
 
-numba, which made the code, is not needed for that. It passes an array as eight words and more:
+numba, which made the code, is not needed for that. It passes an array as seven words and more:
 two for its owner, which are empty here, how many elements there are and how long each is, where
 they are, the shape, and the steps in bytes. Structures are passed field by field.
 """
@@ -167,8 +167,7 @@ def _words(kind: Any) -> tuple[Any, ...]:
 def _add(kind: Any, value: Any, words: list[Any]) -> None:
     """Add what an argument is passed as; one of another type would be read as what it is not."""
     if isinstance(kind, Structure):
-        for field, inner in zip(kind.fields, value, strict=True):
-            _add(field, inner, words)
+        words += _of_structure(kind, value)
     elif not isinstance(kind, Array):
         words.append(float(value) if kind.startswith("float") else int(value))
     elif (
@@ -183,3 +182,38 @@ def _add(kind: Any, value: Any, words: list[Any]) -> None:
     else:
         place = value.__array_interface__["data"][0]
         words += (None, None, value.size, value.itemsize, place, *value.shape, *value.strides)
+
+
+#: Of structures that do not change, by their identity: themselves, their type, and their words.
+_known: dict[int, tuple[Any, Structure, tuple[Any, ...]]] = {}
+#: As many are kept: a process uses few models at a time.
+_MOST_KNOWN = 64
+
+
+def _of_structure(kind: Structure, value: Any) -> tuple[Any, ...]:
+    """What a structure is passed as; kept if all its arrays are read-only, for it takes time."""
+    known = _known.get(id(value))
+    if known is not None and known[0] is value and known[1] == kind:
+        return known[2]
+    found: list[Any] = []
+    for field, inner in zip(kind.fields, value, strict=True):
+        _add(field, inner, found)
+    words = tuple(found)
+    if _is_fixed(value):
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[id(value)] = value, kind, words
+    return words
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether there are arrays in it, and none of them can be written to."""
+    if isinstance(value, tuple):
+        return any(map(_is_fixed, value)) and not any(map(_is_writeable, value))
+    return isinstance(value, np.ndarray) and not value.flags.writeable
+
+
+def _is_writeable(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_writeable, value))
+    return isinstance(value, np.ndarray) and value.flags.writeable
