@@ -45,8 +45,7 @@ ruff-format:
 # The compiled loops that most tests use: in a fresh clone both workers would compile them, at the same time.
 .PHONY: loops
 loops:
-	@$(BIN)/python -c "from mkdesc.cli.first_run import *; from mkdesc import Features; usual = Features().get_params(); \
-		compile_describing(usual['model']); compile_others(usual['detector'])"
+	@$(BIN)/mkdesc compile
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site

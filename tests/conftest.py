@@ -110,7 +110,6 @@ class Ended(NamedTuple):
 @pytest.fixture
 def run(monkeypatch, capsys) -> Callable[..., Ended]:
     """Runs ``mkdesc`` with these arguments, in this process: starting another takes longer."""
-    monkeypatch.setattr("mkdesc.cli.first_run._start", lambda *call: None)  # nothing is left over
     monkeypatch.setattr("mkdesc._support.compiling.PATIENCE", 1000)  # whatever must be compiled
 
     def call(*arguments: object, cwd: Path | None = None) -> Ended:

@@ -45,9 +45,10 @@ def test_modules_do_not_hide_functions_of_their_names():
     loaded_after(f"{code}; assert callable(mkdesc.match_kernel), mkdesc.match_kernel")
 
 
-def test_describing_loads_numba_and_its_scipy_alone():
-    code = "import mkdesc, numpy as n; mkdesc.MKD(patch_size=8).transform(n.zeros((1, 8, 8)))"
-    assert loaded_after(code) == ["numba", "scipy"]
+def test_describing_loads_neither_numba_nor_scipy_once_it_is_compiled():
+    code = "import mkdesc, numpy as n; mkdesc.describe(n.zeros((1, 64, 64), n.uint8))"
+    loaded_after(code)
+    assert loaded_after(code) == ["safetensors"]
 
 
 def test_importing_every_room_loads_nothing_heavy():

@@ -32,7 +32,7 @@ def test_without_a_compiler_there_is_one_line(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mkdesc", "describe", "p.npy", "-o", "d.npy"],
         cwd=tmp_path,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
     )

@@ -1,8 +1,8 @@
-"""Compiled code kept on disk may only ever cost time."""
+"""Machine code on disk may only ever cost time."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -15,8 +15,9 @@ import pytest
 from numba import njit
 
 import mkdesc
-from mkdesc._support import compiling
-from mkdesc._support.compiling import _stamp, compile_loop, is_cached
+from mkdesc._support import compiling, machine_code
+from mkdesc._support.compiling import _Asked, _made_of, compile_loop
+from mkdesc._support.loop_types import Array
 
 FACTOR = 2.0
 
@@ -27,38 +28,34 @@ def inner(x, power):
 
 
 def make_loop(power):
-    def loop(x):
-        return inner(x, power) + 1
+    def loop(x, out):
+        out[0] = inner(x, power) + 1
 
     return loop
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """Where compiled code is kept in this test."""
-    import numba
+ARGUMENTS = ("float64", Array("float64", 1, True))
 
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Where compiled code is kept in this test; none came with the package."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiling, "SHIPPED", tmp_path / "shipped")
     return tmp_path / "cache"
 
 
-def run(power=2):
+def run(power=2, **options):
     """What a loop makes of 3, and whether it was compiled for that or kept."""
-    import numba
     from numba.core import event
 
+    out = np.zeros(1)
     with event.install_recorder("numba:compile") as compiled:
-        found = compile_loop(make_loop(power), (numba.float64,))(3.0)
-    return found, "compiled" if compiled.buffer else "kept"
+        compile_loop(f"{__name__}:make_loop", ARGUMENTS, made_with=(power,), **options)(3.0, out)
+    return out[0], "compiled" if compiled.buffer else "kept"
 
 
-def kept(power=2):
-    import numba
-
-    return is_cached(make_loop(power), (numba.float64,))
-
-
-def test_who_waits_for_the_compiler_is_told_once(cache, monkeypatch, capsys):
+def test_who_waits_for_the_compiler_is_told_once(monkeypatch, capsys):
     monkeypatch.setattr(compiling, "PATIENCE", 0)
     monkeypatch.setattr(compiling, "_told", threading.Event())
     assert run() == (19.0, "compiled")
@@ -74,14 +71,26 @@ def kept_files(folder):
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_was_compiled_is_cached(cache):
-    assert not kept()
+def test_what_was_compiled_is_kept(cache):
     assert run() == (19, "compiled")
     assert run() == (19, "kept")
-    assert kept()
-    assert not kept(power=3)
     assert run(power=3) == (55, "compiled")  # beside the other
-    assert len(kept_files(cache)) == 2
+    assert run(fastmath={"nsz", "contract"}) == (19, "compiled")
+    assert run(fastmath={"contract", "nsz"}) == (19, "kept")
+    assert len(kept_files(cache)) == 3
+
+
+def edited(change):
+    """What changes one of the facts in a file, and makes it whole again."""
+
+    def edit(content):
+        _, head, code = content.split(b"\n", 2)
+        facts = json.loads(head)
+        change(facts)
+        content = json.dumps(facts).encode() + b"\n" + code
+        return compiling._digest(content).encode() + b"\n" + content
+
+    return edit
 
 
 DAMAGE = {
@@ -91,16 +100,70 @@ DAMAGE = {
     "zeros": lambda content: bytes(len(content)),
     "noise": lambda content: np.random.default_rng(0).bytes(5000),
     "one bit": lambda c: c[:-500] + bytes([c[-500] ^ 1]) + c[-499:],
+    "no facts": lambda content: compiling._digest(b"{}\n").encode() + b"\n{}\n",
+    "no code": lambda content: compiling._digest(b"1").encode() + b"\n1",
+}
+OUTDATED = {
+    "another loop": edited(lambda facts: facts.update(asked="another")),
+    "another system": edited(lambda facts: facts.update(system="sunos-sparc")),
+    "another source": edited(lambda facts: facts["sources"].update({__name__: "0"})),
+    "no such source": edited(lambda facts: facts["sources"].update(nowhere="0")),
+    "another constant": edited(
+        lambda facts: facts["constants"].update({"mkdesc._support.compiling:TINY_SQUARE": "1"})
+    ),
+    "no such constant": edited(
+        lambda facts: facts["constants"].update({"mkdesc._support.compiling:HUGE": "1"})
+    ),
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_files_are_made_again(cache, damage):
+@pytest.mark.parametrize("damage", [*DAMAGE, *OUTDATED])
+def test_damaged_and_outdated_files_are_made_again(cache, damage):
     run()
     (file,) = kept_files(cache)
-    file.write_bytes(DAMAGE[damage](file.read_bytes()))
+    file.write_bytes((DAMAGE | OUTDATED)[damage](file.read_bytes()))
     assert run() == (19, "compiled")
     assert run() == (19, "kept")  # it was replaced
+
+
+def ship(cache, level):
+    """Put what was compiled where it would be if it had come with the package."""
+    asked = _Asked(f"{__name__}:make_loop", (2,), ARGUMENTS, {})
+    file = compiling.SHIPPED / asked.file_name(level)
+    file.parent.mkdir(exist_ok=True)
+    (kept,) = kept_files(cache)
+    shutil.move(kept, file)
+    return file
+
+
+@pytest.fixture
+def old_processor(monkeypatch):
+    """One without AVX-512."""
+    monkeypatch.setattr(machine_code, "levels", lambda: ["x86-64-v3"])
+
+
+def test_shipped_code_is_used(cache, old_processor):
+    run()
+    ship(cache, "x86-64-v3")
+    assert run() == (19, "kept")
+    assert not kept_files(cache)
+
+
+def test_shipped_code_for_better_processors_is_not_used(cache, old_processor):
+    run()
+    ship(cache, "x86-64-v4")
+    assert run() == (19, "compiled")
+
+
+@pytest.mark.parametrize("damage", [*DAMAGE, *OUTDATED])
+def test_damaged_and_outdated_shipped_code_only_costs_time(cache, old_processor, damage):
+    run()
+    file = ship(cache, "x86-64-v3")
+    content = (DAMAGE | OUTDATED)[damage](file.read_bytes())
+    file.write_bytes(content)
+    assert run() == (19, "compiled")
+    assert run() == (19, "kept")  # in the cache
+    assert file.read_bytes() == content
 
 
 def test_a_folder_in_the_place_of_a_file(cache):
@@ -124,47 +187,42 @@ def test_no_room_on_the_disk(cache, monkeypatch):
 
 def test_a_cache_that_cannot_be_a_folder(cache):
     cache.write_text("a file")
-    assert run()[0] == 19  # kept elsewhere, or not at all
+    assert run() == (19, "compiled")
     assert cache.read_text() == "a file"
 
 
-def test_no_folder_to_keep_code_in(monkeypatch):
-    def refuse(function):
-        raise RuntimeError("no locator available")
-
-    monkeypatch.setattr("numba.core.caching.CompileResultCacheImpl", refuse)
+def test_where_the_package_cannot_be_written_to_the_user_has_a_cache(tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    (tmp_path / "__pycache__").write_text("no folder")
     assert run() == (19, "compiled")
+    assert len(kept_files(tmp_path / "user" / "mkdesc")) == 1
+    assert run() == (19, "kept")
 
 
-def stamp(function, **options):
-    import numba
+def test_nobody_has_a_home(tmp_path, monkeypatch):
+    def refuse():
+        raise RuntimeError("Could not determine home directory.")
 
-    return _stamp(numba.njit(**options)(function), (numba.float64,))
-
-
-def test_options_constants_and_enclosed_values_count(monkeypatch):
-    before = stamp(make_loop(2))
-    assert stamp(make_loop(2)) == before
-    assert stamp(make_loop(3)) != before
-    assert stamp(make_loop(2), fastmath=True) != before
-    monkeypatch.setitem(globals(), "FACTOR", 3.0)
-    assert stamp(make_loop(2)) != before
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", refuse)
+    (tmp_path / "__pycache__").write_text("no folder")
+    assert run() == (19, "compiled")
 
 
 #: Applies a head, by the loop that takes least to compile, and says whether it came from the disk.
 APPLY = """
 import sys
 import numpy as np
-from numba.core import event
 from mkdesc.compute.cpu.backend import compile_head
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.heads.head import L2, Affine, Head
 found = np.empty((1, 2), np.float32)
-with event.install_recorder("numba:compile") as compiled:
-    stages = make_stages(Head((Affine(np.eye(2)), L2())))
-    compile_head()(np.array([[3, 4]], np.float32), stages, found)
+stages = make_stages(Head((Affine(np.eye(2)), L2())))
+compile_head()(np.array([[3, 4]], np.float32), stages, found)
 np.save(sys.argv[1], found)
-print("compiled" if compiled.buffer else "kept")
+print("compiled" if "numba" in sys.modules else "kept")
 """
 
 
@@ -183,9 +241,15 @@ def apply_head(folder):
 
 def test_changes_of_what_loops_call_are_seen(tmp_path):
     """The file of the outermost loop stays as it is: a constant that others see changes."""
-    shutil.copytree(Path(mkdesc.__file__).parent, tmp_path / "mkdesc")
-    before, _ = apply_head(tmp_path)
+    shutil.copytree(
+        Path(mkdesc.__file__).parent,
+        tmp_path / "mkdesc",
+        ignore=shutil.ignore_patterns("__pycache__", "_compiled"),
+    )
+    before, how = apply_head(tmp_path)
+    assert how == "compiled"
     np.testing.assert_allclose(before, [[0.6, 0.8]], atol=1e-6)
+    assert apply_head(tmp_path)[1] == "kept"
     file = tmp_path / "mkdesc" / "_support" / "compiling.py"
     text = file.read_text()
     assert text.count("TINY_SQUARE = 1e-70") == 1
@@ -196,10 +260,15 @@ def test_changes_of_what_loops_call_are_seen(tmp_path):
     assert apply_head(tmp_path)[1] == "kept"
 
 
-def test_intrinsics_of_other_modules_count():
-    """What is built of instructions is no loop, but machine code depends on it as well."""
-    from mkdesc._support import compiling, vectors
-    from mkdesc.compute.cpu import gradients_numba
-
-    source = hashlib.sha256(Path(vectors.__file__).read_bytes()).hexdigest()
-    assert source in list(compiling._modules(gradients_numba, set()))
+def test_all_that_loops_are_made_of_counts():
+    """Loops and intrinsics of other modules, by their source; constants of others, by value."""
+    sources, constants = _made_of("mkdesc.compute.cpu.describe_gradients_numba")
+    assert {
+        "mkdesc.compute.cpu.describe_gradients_numba",
+        "mkdesc.compute.cpu.gradients_numba",
+        "mkdesc.compute.cpu.sums_numba",
+        "mkdesc._support.vectors_numba",
+    } <= set(sources)
+    assert constants["mkdesc.compute.cpu.unrolling:TOGETHER"] == "4"
+    assert "'fastmath': False" in constants["mkdesc._support.compiling:EXACT"]
+    assert not any(name.partition(":")[0].endswith("_numba") for name in constants)

@@ -33,8 +33,7 @@ from typing import NamedTuple
 from inputs import COMMANDS, earlier, make_inputs
 
 from mkdesc.cli.app import make_app
-from mkdesc.cli.first_run import compile_describing, compile_others
-from mkdesc.features.features import Features
+from mkdesc.cli.compile import compile_for
 
 #: Seconds between two looks at the folder, and after which a command hangs.
 LOOK, PATIENCE = 0.001, 120.0
@@ -213,9 +212,7 @@ def main() -> None:
     make_app()  # imports all commands
     for module in ("cv2", "h5py", "pycolmap", "numba", "matplotlib.pyplot"):
         importlib.import_module(module)
-    usual = Features().get_params()
-    compile_describing(usual["model"])
-    compile_others(usual["detector"])
+    compile_for()
     with tempfile.TemporaryDirectory(prefix="mkdesc-kill-") as name:
         place = Path(name).resolve()
         (place / "tmp").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -24,7 +25,8 @@ def unmasked(array: ArrayLike, name: str) -> NDArray[Any]:
     Traceback (most recent call last):
     ValueError: patches: expected an array without a mask; fill it first (.filled(value))
     """
-    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+    # What nobody imported, nobody made an array of: it takes time to import.
+    if "numpy.ma" in sys.modules and np.ma.is_masked(array):
         raise ValueError(
             f"{name}: expected an array without a mask; fill it first (.filled(value))"
         )

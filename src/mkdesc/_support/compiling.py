@@ -1,28 +1,31 @@
-"""Loops compiled by numba: how, and kept on disk in a way that may only ever cost time.
+"""Compiled loops: shipped with the package, kept on disk, or compiled now.
 
-What is kept is used only if it is whole and if nothing that went into it has changed: the code of
-the loop and of all that it calls, the constants they see, the options, the versions. Whatever
-goes wrong with the files (truncated, overwritten, no room, no right to write) is as if they were
-not there: the loop is compiled again.
+Machine code is used only if it is whole and if nothing that went into it has changed: the source
+of the loop and of all that it calls, the constants they see, the types, the options, the
+processor. Whatever goes wrong with the files (truncated, overwritten, no room, no right to write)
+is as if they were not there: the loop is compiled again.
 
-numba's own cache watches the file of the outermost function alone, and trusts what it reads.
+Neither numba nor the modules of loops, which need it, are imported where machine code is found:
+so a loop is asked for by its name, and what its code depends on is written down in its file.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import pickle
+import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, nullcontext
-from functools import lru_cache, wraps
+from contextlib import contextmanager
+from functools import cache, lru_cache, wraps
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
+from mkdesc._support import machine_code
 from mkdesc._support.files import atomic_path
 
 FAST: dict[str, Any] = {
@@ -41,6 +44,9 @@ EXACT = FAST | {"fastmath": False}
 
 #: What squared norms are kept above, to divide by their roots: nothing at all stays zeros.
 TINY_SQUARE = 1e-70
+
+#: Where machine code is that came with the package.
+SHIPPED = Path(__file__).parents[1] / "_compiled"
 
 T = TypeVar("T")
 
@@ -65,51 +71,61 @@ def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     return locked
 
 
-def array_type(dtype: str, ndim: int, written: bool = False) -> Any:
-    """The numba type of an array in C order; read-only unless written to: then it may be either.
-
-    In structures (named tuples) it must be as declared: numba does not convert what is in them.
-    """
-    import numba
-    from numba import types
-
-    return types.Array(numba.from_dtype(np.dtype(dtype)), ndim, "C", readonly=not written)
-
-
-def type_of(structure: tuple[Any, ...]) -> Any:
-    """The numba type of a named tuple of numbers, read-only arrays, and further named tuples."""
-    import numba
-    from numba import types
-
-    def of(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return array_type(value.dtype.name, value.ndim)
-        return type_of(value) if isinstance(value, tuple) else numba.typeof(value)
-
-    return types.NamedTuple([of(value) for value in structure], type(structure))
-
-
 def compile_loop(
-    function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any
+    name: str, arguments: tuple[Any, ...], *, made_with: tuple[Any, ...] = (), **options: Any
 ) -> Callable[..., Any]:
-    """Compile a function for arguments of these numba types, or read it from the disk.
+    """The machine code of a loop for arguments of these types, found or compiled.
 
     Parameters
     ----------
-    function
-        What is compiled, with all the compiled functions that it calls.
+    name
+        Of the function that is compiled, with all the compiled functions that it calls:
+        ``module:function``.
     arguments
-        Numba types; see :func:`array_type` and :func:`type_of`.
+        See :mod:`mkdesc._support.loop_types`.
+    made_with
+        If given, the named function makes the loop of these.
     **options
         Of :func:`numba.njit`.
     """
-    compiled = _loop(function, options)
-    compiled._cache = _Cache(compiled, arguments)
-    with nullcontext() if compiled._cache.read() else _saying_why_it_takes_time():
-        compiled.compile(arguments)
-    compiled.disable_compile()
-    loop: Callable[..., Any] = compiled
-    return loop
+    asked = _Asked(name, made_with, arguments, options)
+    shipped = [SHIPPED / asked.file_name(level) for level in machine_code.levels()]
+    own = _folder() / asked.file_name(machine_code.processor())
+    for file in (*shipped, own):
+        found = _read(file, asked)
+        if found is not None:
+            break
+    else:
+        with _saying_why_it_takes_time():
+            found = _compile(asked)
+        _write(own, found)
+    address = machine_code.load(found.code, found.facts["symbol"])
+    return machine_code.Loop(name, address, arguments, found.facts["returns"])
+
+
+class _Asked(NamedTuple):
+    """What loop is asked for."""
+
+    name: str
+    made_with: tuple[Any, ...]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def text(self) -> str:
+        """All of it; sets are in order."""
+        return f"{self.name} {self.made_with} {self.arguments} {_plain(self.options)}"
+
+    def file_name(self, processor: str) -> str:
+        """Of the file that holds its code for a processor."""
+        name = self.name.replace(":", ".").removeprefix("mkdesc.")
+        return f"{name}-{_digest(f'{self.text()} {processor}'.encode())[:16]}.loop"
+
+
+class _Code(NamedTuple):
+    """Machine code, and what it was made of."""
+
+    facts: dict[str, Any]
+    code: bytes
 
 
 #: Seconds after which somebody who waits for the compiler is told so.
@@ -139,120 +155,126 @@ def _say() -> None:
         )
 
 
-def is_cached(function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any) -> bool:
-    """Whether :func:`compile_loop` would find this on the disk, and hence take no time."""
-    compiled = _loop(function, options)
-    return _Cache(compiled, arguments).read() is not None
+def _compile(asked: _Asked) -> _Code:
+    from mkdesc._support.emitting import emit
+
+    module_name, _, function_name = asked.name.partition(":")
+    function = getattr(import_module(module_name), function_name)
+    if asked.made_with:
+        function = function(*asked.made_with)
+    symbol = f"loop_{_digest(asked.text().encode())[:16]}"
+    emitted = emit(function, asked.arguments, symbol, **asked.options)
+    sources, constants = _made_of(module_name)
+    facts = {
+        "asked": asked.text(),
+        "system": machine_code.system(),
+        "symbol": symbol,
+        "returns": emitted.returns,
+        "sources": sources,
+        "constants": constants,
+    }
+    return _Code(facts, emitted.code)
 
 
-def _loop(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    import numba
-
-    if numba.config.DISABLE_JIT:
-        raise ValueError(
-            "NUMBA_DISABLE_JIT is set, but this needs numba's compiler: unset it, or describe "
-            "with MKD(backend='numpy')"
+def _read(file: Path, asked: _Asked) -> _Code | None:
+    """What is in a file; None if there is none, or if it is damaged or out of date."""
+    try:
+        digest, _, content = file.read_bytes().partition(b"\n")
+        if digest.decode() != _digest(content):
+            return None
+        head, _, code = content.partition(b"\n")
+        facts = json.loads(head)
+        fits = (
+            facts["asked"] == asked.text()
+            and facts["system"] == machine_code.system()
+            and all(_source_digest(name) == known for name, known in facts["sources"].items())
+            and all(_constant(name) == known for name, known in facts["constants"].items())
         )
-    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError):
+        return None
+    return _Code(facts, code) if fits else None
 
 
-class _Cache:
-    """The machine code of one loop on disk, in place of numba's own cache.
+def _write(file: Path, found: _Code) -> None:
+    """Keep machine code, if that is possible."""
+    content = json.dumps(found.facts, sort_keys=True).encode() + b"\n" + found.code
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(file) as partial:
+            partial.write_bytes(_digest(content).encode() + b"\n" + content)
+    except OSError:  # no room, or no right: next time it is compiled again
+        return
 
-    Two digests come before numba's pickle of the code: that of all that the code was made from,
-    and that of the pickle itself.
+
+def _folder() -> Path:
+    """Where machine code is kept: beside the package or, if that cannot be, with the user's."""
+    if told := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(told)
+    beside = SHIPPED.parent / "__pycache__"
+    try:
+        beside.mkdir(exist_ok=True)
+        if os.access(beside, os.W_OK):
+            return beside
+    except OSError:
+        pass
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mkdesc"
+    except RuntimeError:  # nobody has a home
+        return beside
+
+
+def _made_of(name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What the loops of a module are made of: modules, by name, and constants of others.
+
+    Digests of the sources of the module and of those that it takes loops from, and the numbers
+    and options that they take from modules without loops.
     """
+    sources: dict[str, str] = {}
+    constants: dict[str, str] = {}
 
-    cache_path = None  # numba asks for it
+    def follow(name: str) -> None:
+        sources[name] = _source_digest(name)
+        for node in ast.parse(Path(_source(name)).read_bytes()).body:
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mkdesc."):
+                for alias in node.names:
+                    full = f"{node.module}:{alias.name}"
+                    of_loops = str(node.module).endswith("_numba")
+                    if isinstance(_value(full), (int, float, str, dict)) and not of_loops:
+                        constants[full] = _constant(full)
+                    elif str(node.module) not in sources:
+                        follow(str(node.module))
 
-    def __init__(self, compiled: Any, arguments: tuple[Any, ...]) -> None:
-        from numba.core.caching import CompileResultCacheImpl
-
-        function, codegen = compiled.py_func, compiled.targetctx.codegen()
-        name = _digest((_enclosed(function), arguments, codegen.magic_tuple()))
-        self._stamp = _stamp(compiled, arguments)
-        self._file: Path | None = None
-        try:
-            self._numba = CompileResultCacheImpl(function)
-            folder = Path(self._numba.locator.get_cache_path())
-            self._file = folder / f"{self._numba.filename_base}.{name.hex()[:16]}.nbc"
-        except (OSError, RuntimeError):  # there is no folder that can be written to
-            return
-
-    def read(self) -> bytes | None:
-        """What is on the disk; None if nothing is, or if it is damaged or out of date."""
-        try:
-            content = b"" if self._file is None else self._file.read_bytes()
-        except OSError:
-            return None
-        data = content[64:]
-        return data if content[:64] == self._stamp + hashlib.sha256(data).digest() else None
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compiled loop, or None."""
-        target_context.refresh()
-        data = self.read()
-        try:
-            return data and self._numba.rebuild(target_context, pickle.loads(data))
-        except Exception:
-            return None
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep the compiled loop, if that is possible."""
-        from numba.core.serialize import dumps
-
-        if self._file is None:
-            return
-        try:
-            if self._numba.check_cachable(compiled):
-                data = dumps(self._numba.reduce(compiled))
-                self._numba.locator.ensure_cache_path()
-                with atomic_path(self._file) as partial:
-                    partial.write_bytes(self._stamp + hashlib.sha256(data).digest() + data)
-        except Exception:  # no room, or no right: next time it is compiled again
-            return
+    follow(name)
+    return sources, constants
 
 
-def _stamp(compiled: Any, arguments: tuple[Any, ...]) -> bytes:
-    """A digest of all that machine code depends on besides the types of its arguments."""
-    import llvmlite
-    import numba
-
-    function = compiled.py_func
-    versions = numba.__version__, llvmlite.__version__, sys.version
-    fields = [_fields(kind) for kind in arguments]
-    modules = list(_modules(sys.modules[function.__module__], set()))
-    options = [
-        (key, sorted(option) if isinstance(option, set) else option)
-        for key, option in sorted(compiled.targetoptions.items())
-    ]
-    return _digest((versions, fields, modules, options, _enclosed(function)))
+def _source(name: str) -> str:
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ImportError(name)
+    return spec.origin
 
 
-def _digest(facts: object) -> bytes:
-    return hashlib.sha256(repr(facts).encode()).digest()
+@cache
+def _source_digest(name: str) -> str:
+    return _digest(Path(_source(name)).read_bytes())
 
 
-def _fields(kind: Any) -> str:
-    """The names in a type that is a structure; numba's name of it has the types alone."""
-    inner = ",".join(map(_fields, getattr(kind, "types", ())))
-    return f"{getattr(kind, 'fields', '')}[{inner}]"
+def _value(full: str) -> Any:
+    name, _, constant = full.partition(":")
+    return getattr(import_module(name), constant)
 
 
-def _modules(module: ModuleType, seen: set[ModuleType]) -> Iterator[object]:
-    """Source and constants of a module of loops, and of those that it takes loops from."""
-    seen.add(module)
-    yield hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
-    for name, value in sorted(vars(module).items()):
-        called = getattr(value, "py_func", None) or getattr(value, "_defn", None)
-        if called is not None:  # a loop, or an intrinsic
-            other = sys.modules[called.__module__]
-            if other not in seen:
-                yield from _modules(other, seen)
-        elif isinstance(value, (int, float, np.generic)):
-            yield name, value
+def _constant(full: str) -> str:
+    return repr(_plain(_value(full)))
 
 
-def _enclosed(function: Any) -> list[object]:
-    """What a function made inside another one sees of it."""
-    return [cell.cell_contents for cell in function.__closure__ or ()]
+def _plain(value: Any) -> Any:
+    """A value whose text is the same in every process: sets are in order."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in sorted(value.items())}
+    return sorted(value) if isinstance(value, set) else value
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

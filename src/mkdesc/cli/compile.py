@@ -10,13 +10,32 @@ from mkdesc.models import DEFAULT_MODEL
 
 
 def command(detector: Detector = DEFAULT_DETECTOR, model: Model = DEFAULT_MODEL) -> None:
-    """Compile the loops now that the first use would: once per machine, some 15 seconds.
+    """Compile the loops now that the first use would: once per machine, some 20 seconds.
 
-    They are kept beside the package, or where NUMBA_CACHE_DIR says.
+    Most installations come with compiled loops for the usual detector and model. What is missing
+    is kept beside the package, or where NUMBA_CACHE_DIR says.
     """
-    from mkdesc.cli.first_run import compile_describing, compile_others
-
     start = time.perf_counter()
-    compile_describing(model)
-    compile_others(detector)
+    compile_for(detector, model)
     print(f"compiled, or found compiled, in {time.perf_counter() - start:.1f} s")
+
+
+def compile_for(detector: str = DEFAULT_DETECTOR, model: str = DEFAULT_MODEL) -> None:
+    """Compile what it takes to match, index and find photographs."""
+    import numpy as np
+
+    from mkdesc.features.features import Features
+    from mkdesc.matching.bits import compile_bits
+    from mkdesc.matching.distinct import match_distinct
+    from mkdesc.matching.guided import match_guided
+    from mkdesc.matching.nearest import match_descriptors
+    from mkdesc.retrieval.segments import compile_scores
+
+    noise = np.random.default_rng(0).integers(0, 256, (96, 96), np.uint8)
+    Features(detector, 10, model).extract(noise)
+    few, positions = np.eye(2, dtype=np.float32), np.eye(2)
+    match_descriptors(few, few)
+    match_distinct(few, few, positions, positions)
+    match_guided(few, few, positions, positions, np.eye(3))
+    compile_bits()
+    compile_scores()

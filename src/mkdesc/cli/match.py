@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,8 +26,8 @@ from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
 
-#: Keypoints per photograph beyond which numpy takes longer than compiling.
-MANY = 8000
+if TYPE_CHECKING:
+    from mkdesc.features.features import Features
 
 
 def command(
@@ -104,7 +104,6 @@ def command(
     matches agree only on repeated structure. In both cases the files are still written, with
     the tentative matches.
     """
-    from mkdesc.cli.first_run import load_matching, while_compiling
     from mkdesc.features.features import Features
     from mkdesc.features.image_pair import check_files, check_options, match_images
     from mkdesc.features.matches import check_output
@@ -117,17 +116,9 @@ def command(
     part = None if box is None else as_box(box)
     check_options(test, geometry, threshold, limit)
     check_files(a, b)
-    asked = Features(detector, keypoints, model, side, upright, dtype)
-    features = while_compiling(asked, many=wide or keypoints > MANY)
-    if features is not asked:
-        print(
-            "this first run uses plain numpy; the faster code is compiled in the background "
-            "(`mkdesc compile` does it ahead)",
-            file=sys.stderr,
-        )
-    loading = "loading compiled code (the first run compiles it, which takes seconds)"
-    with console.status(loading) as status:
-        load_matching(features)
+    features = Features(detector, keypoints, model, side, upright, dtype)
+    with console.status("loading compiled code") as status:
+        _load(features)
         found = match_images(
             a,
             b,
@@ -159,3 +150,15 @@ def command(
         hint = "" if wide or bare else "; try --wide, which also matches synthetic views"
         print(f"error: {a} and {b}: {why} ({geometry}){hint}", file=sys.stderr)
         raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)
+
+
+def _load(features: Features) -> None:
+    """Load what describing and matching need: the time is not the photographs'."""
+    import numpy as np
+
+    from mkdesc.matching.nearest import match_descriptors
+
+    features.describe(np.zeros((8, 8), np.uint8), [[4, 4, 1, 0]])
+    bits = features.output == "bits"
+    few = np.eye(2, dtype=np.uint8 if bits else np.float32)
+    match_descriptors(few, few, bits=bits)

@@ -143,8 +143,8 @@ def say_what_changed(
 
 
 def warm_up(mkd: MKD, dtype: str = "uint8") -> None:
-    """Load the compiled loops; says so, because the first time on a machine takes seconds."""
-    with console.status("loading compiled code (the first run compiles it, about 5 s)"):
+    """Load the compiled loops; says so, because what must be compiled takes seconds."""
+    with console.status("loading compiled code"):
         mkd.transform(np.zeros((1, mkd.squares, mkd.patch_size, mkd.patch_size), dtype))
 
 

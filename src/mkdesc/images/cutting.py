@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_choice, check_integer
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type
 from mkdesc._support.threads import checked_threads, in_threads
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import SIDE, affine_frames, square_frames
@@ -19,6 +20,8 @@ from mkdesc.images.gray import as_gray
 BLOCK = 64
 #: Samples per pixel along one axis, at most: beyond it a coarser level is taken.
 MOST_SAMPLES = 4
+#: Pixels repeated beyond a level's upper and left borders; one more beyond the other two.
+PAD = 1
 
 INTERPOLATIONS = ("cubic", "linear")
 
@@ -33,33 +36,27 @@ class Pyramid(NamedTuple):
 @locked_cache
 def compile_for(dtype: str) -> Callable[..., None]:
     """The compiled loop for patches of ``"uint8"`` or ``"float32"``, from the cache if there."""
-    from numba import types
-
-    from mkdesc.images.cutting_numba import cut_block
-
     arguments = (
         array_type("float32", 1),
         array_type("int64", 2),
         array_type("float64", 3),
         array_type("int64", 2),
-        types.boolean,
-        types.float32,
+        "bool",
+        "float32",
         array_type(dtype, 3, written=True),
     )
-    return compile_loop(cut_block, arguments)
+    return compile_loop("mkdesc.images.cutting_numba:cut_block", arguments)
 
 
 @locked_cache
 def compile_halving() -> Callable[..., None]:
     """The compiled loop that makes a level of a pyramid, from the cache if there."""
-    from mkdesc.images.cutting_numba import halve
-
     arguments = (
         array_type("float32", 1),
         array_type("int64", 1),
         array_type("float32", 2, written=True),
     )
-    return compile_loop(halve, arguments)
+    return compile_loop("mkdesc.images.cutting_numba:halve", arguments)
 
 
 def cut_patches(
@@ -172,8 +169,6 @@ def choose_levels(
 
 def _build_pyramid(gray: NDArray[Any], last: int) -> Pyramid:
     """The first levels of the pyramid; pixel i of a level is pixel 2 i of the finer one."""
-    from mkdesc.images.cutting_numba import PAD
-
     shapes = [gray.shape]
     while len(shapes) <= last:
         shapes.append(tuple((n + 1) // 2 for n in shapes[-1]))

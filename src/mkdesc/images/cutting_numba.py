@@ -11,9 +11,7 @@ import numpy as np
 from numba import njit
 
 from mkdesc._support.compiling import FAST
-
-#: Pixels repeated beyond a level's upper and left borders; one more beyond the other two.
-PAD = 1
+from mkdesc.images.cutting import PAD
 
 
 @njit(**FAST)

@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type
 from mkdesc._support.threads import available_threads
 
+#: More than any distance.
+FAR = 0xFFFF
 #: Columns of a block, which stay in the cache; rows at a time, of which a number has room for.
 COLUMNS, ROWS = 512, 4096
 #: Bytes that the loop compares at a time, and of a descriptor at most.
@@ -64,7 +67,7 @@ def nearest_bits(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> Nearest:
     padded = np.zeros((blocks * COLUMNS, here.shape[1]), np.uint64)
     padded[: len(b)] = _words(b)
     there = padded.reshape(blocks, COLUMNS, -1).transpose(0, 2, 1).copy()
-    loop, size = _compiled(), blocks * COLUMNS
+    loop, size = compile_bits(), blocks * COLUMNS
     best, second = np.empty((2, len(a)), np.uint32)
     index = np.empty(len(a), np.int64)
 
@@ -82,8 +85,6 @@ def nearest_bits(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> Nearest:
         for near, which in pool.map(run, starts):  # in order: of equally near ones the first
             back = np.where(near < least, which, back)
             least = np.minimum(least, near)
-    from mkdesc.matching.bits_numba import FAR
-
     runner_up = np.where(second < FAR, second.astype(np.float64), np.inf)
     return Nearest(index, best, runner_up, back[: len(b)])
 
@@ -96,10 +97,8 @@ def _words(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 @locked_cache
-def _compiled() -> Callable[..., None]:
-    from numba import types
-
-    from mkdesc.matching.bits_numba import nearest_of_block
+def compile_bits() -> Callable[..., None]:
+    """The compiled loop, found or compiled."""
 
     def written(dtype: str) -> Any:
         return array_type(dtype, 1, written=True)
@@ -107,11 +106,11 @@ def _compiled() -> Callable[..., None]:
     arguments = (
         array_type("uint64", 2),
         array_type("uint64", 3),
-        types.int64,
+        "int64",
         written("uint32"),
         written("uint32"),
         written("int64"),
         written("uint32"),
         written("int64"),
     )
-    return compile_loop(nearest_of_block, arguments)
+    return compile_loop("mkdesc.matching.bits_numba:nearest_of_block", arguments)

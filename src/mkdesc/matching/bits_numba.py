@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mkdesc._support.bits_numba import count_ones
+from mkdesc.matching.bits import FAR
 
 #: Words of 64 bits that are compared at a time.
 WORDS = 4
-#: More than any distance; and what a distance is shifted by to make room for a place.
-FAR, ROOM = 0xFFFF, 16
+#: What a distance is shifted by to make room for a place.
+ROOM = 16
 
 
 def nearest_of_block(a, b, count, best_r, second_r, index_r, best_c, index_c):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mkdesc.matching.affinities import SHAPE, affinities
 from mkdesc.matching.frame_matches import FrameMatches
+from mkdesc.matching.near import first_of_each, nearest
 
 #: Positions that are nearer, as a share of the diagonal of their image, are one place.
 PLACE = 0.01
@@ -84,15 +85,13 @@ def coherence(matches: FrameMatches, sizes: tuple[Size, Size]) -> Coherence:
     >>> coherence(swapped, ((60, 80), (60, 80))).coherent
     0
     """
-    from scipy.spatial import cKDTree
-
     here, there = (np.ascontiguousarray(xy) for xy in matches.positions)
     places = distinct_places(here, there, sizes)
     if len(places) < 3:
         return Coherence(np.zeros(len(here)), len(places), 0, 0.0)
     radii = [PLACE * float(np.hypot(*size)) for size in sizes]
     count = min(NEIGHBOURS + 1, len(places))
-    near = [np.asarray(cKDTree(xy[places]).query(xy, count)[1]) for xy in (here, there)]
+    near = [nearest(xy[places], xy, count) for xy in (here, there)]
     known = (near[1][:, :, None] == near[0][:, None, :]).any(axis=2)
     other = places[np.concatenate(near, axis=1)]
     one = np.arange(len(here))[:, None]
@@ -133,21 +132,8 @@ def distinct_places(here: Floats, there: Floats, sizes: tuple[Size, Size]) -> ND
     sizes
         Of the images.
     """
-    from scipy.spatial import cKDTree
-
-    if not len(here):
-        return np.empty(0, np.int64)
-    gone = np.zeros(len(here), np.bool_)
-    near = [
-        cKDTree(xy).query_ball_point(xy, PLACE * float(np.hypot(*size)))
-        for xy, size in zip((here, there), sizes, strict=True)
-    ]
-    kept = []
-    for index in range(len(here)):
-        if not gone[index]:
-            kept.append(index)
-            gone[near[0][index]] = gone[near[1][index]] = True
-    return np.array(kept, np.int64)
+    radii = (PLACE * float(np.hypot(*size)) for size in sizes)
+    return first_of_each(*zip((here, there), radii, strict=True))
 
 
 def in_front(matrix: Floats, here: Floats, there: Floats) -> Flags:

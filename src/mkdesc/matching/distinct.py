@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_number
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type
 from mkdesc.matching.nearest import augmented, check_limits, check_pair, of_unit_size
 from mkdesc.matching.positions import as_positions
 
@@ -124,24 +125,24 @@ def match_distinct(
 
 @locked_cache
 def _compiled() -> Callable[..., None]:
-    from numba import types
-
-    from mkdesc.matching.distinct_numba import best_elsewhere
-
     def written(dtype: str) -> Any:
         return array_type(dtype, 1, written=True)
 
     floats = array_type("float32", 1)
     arguments = (
         array_type("float32", 2),
-        types.int64,
+        "int64",
         floats,
         floats,
-        types.float64,
+        "float64",
         written("float32"),
         written("int64"),
         written("float32"),
         written("float32"),
         written("int32"),
     )
-    return compile_loop(best_elsewhere, arguments, fastmath={"nnan", "nsz", "reassoc"})
+    return compile_loop(
+        "mkdesc.matching.distinct_numba:best_elsewhere",
+        arguments,
+        fastmath={"nnan", "nsz", "reassoc"},
+    )

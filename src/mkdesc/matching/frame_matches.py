@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.matching.near import first_of_each
+
 #: Pixels within which two matches, in both images, are one.
 SAME = 3.0
 
@@ -116,15 +118,4 @@ class FrameMatches(NamedTuple):
 
     def distinct(self) -> NDArray[np.int64]:
         """The first of all matches that join the same two places."""
-        from scipy.spatial import cKDTree
-
-        both = np.concatenate(self.positions, axis=1)
-        if not len(both):
-            return np.empty(0, np.int64)
-        gone = np.zeros(len(both), np.bool_)
-        kept = []
-        for index, near in enumerate(cKDTree(both).query_ball_point(both, SAME)):
-            if not gone[index]:
-                kept.append(index)
-                gone[near] = True
-        return np.array(kept, np.int64)
+        return first_of_each((np.concatenate(self.positions, axis=1), SAME))

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_choice, check_number
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type
 from mkdesc.matching.distinct import APART
 from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.nearest import Matches, check_limits, check_pair, of_unit_size
@@ -175,10 +176,6 @@ def _mapped(matrix: Floats, xy: Floats, flat: bool) -> Floats:
 
 @locked_cache
 def _compiled() -> Callable[..., None]:
-    from numba import types
-
-    from mkdesc.matching.guided_numba import best_allowed
-
     def written(dtype: str) -> Any:
         return array_type(dtype, 1, written=True)
 
@@ -187,13 +184,17 @@ def _compiled() -> Callable[..., None]:
         array_type("float32", 2),
         array_type("float64", 2),
         array_type("float64", 2),
-        types.boolean,
-        types.float64,
-        types.float64,
+        "bool",
+        "float64",
+        "float64",
         written("int64"),
         written("float32"),
         written("float32"),
         written("float32"),
         written("int64"),
     )
-    return compile_loop(best_allowed, arguments, fastmath={"nsz", "reassoc", "contract"})
+    return compile_loop(
+        "mkdesc.matching.guided_numba:best_allowed",
+        arguments,
+        fastmath={"nsz", "reassoc", "contract"},
+    )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.images.reading import opencv
+from mkdesc.matching.near import nearest
 
 #: Share of the matches of a fundamental matrix, and how many of them, that a homography that
 #: mirrors must explain. Of mirror images of photographs it explains 0.4 and more.
@@ -89,11 +90,9 @@ def share_turned_over(here: Floats, there: Floats) -> float:
     >>> share_turned_over(here, here[:, ::-1] * [-1, 1] + [99, 0])  # a quarter turn
     0.0
     """
-    from scipy.spatial import cKDTree
-
     if len(here) <= NEIGHBOURS:
         return 0.0
-    near = cKDTree(here).query(here, NEIGHBOURS + 1)[1]
+    near = nearest(here, here, NEIGHBOURS + 1)
     one, other = (xy[near] - xy[near].mean(axis=1, keepdims=True) for xy in (here, there))
     maps = np.linalg.pinv(one) @ other
     off = np.linalg.norm(one @ maps - other, axis=(1, 2))

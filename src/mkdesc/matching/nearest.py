@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import unmasked
 from mkdesc._support.check import check_number
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.dataframes import make_dataframe
+from mkdesc._support.loop_types import array_type
 from mkdesc.descriptor import MKD
 from mkdesc.images.reading import opencv
 from mkdesc.matching.bits import Nearest, check_bits, nearest_bits
@@ -298,21 +299,21 @@ def augmented(x: NDArray[np.float32], swap: bool = False) -> NDArray[np.float32]
 
 @locked_cache
 def _compiled() -> Callable[..., None]:
-    from numba import types
-
-    from mkdesc.matching.nearest_numba import best_of_block
-
     def written(dtype: str) -> Any:
         return array_type(dtype, 1, written=True)
 
     arguments = (
         array_type("float32", 2),
-        types.int64,
-        types.int64,
+        "int64",
+        "int64",
         written("float32"),
         written("float32"),
         written("int64"),
         written("float32"),
         written("int32"),  # as wide as a score: more of them at a time
     )
-    return compile_loop(best_of_block, arguments, fastmath={"nnan", "nsz", "reassoc"})
+    return compile_loop(
+        "mkdesc.matching.nearest_numba:best_of_block",
+        arguments,
+        fastmath={"nnan", "nsz", "reassoc"},
+    )

@@ -29,6 +29,7 @@ from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
 from mkdesc.matching.lookalikes import share_repeated
 from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
+from mkdesc.matching.near import distance_to_nearest
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.verification import (
     Verified,
@@ -306,8 +307,6 @@ def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) 
 
 def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, coherent: int) -> int:
     """Places of another geometry that goes elsewhere from the same places; 0: there is none."""
-    from scipy.spatial import cKDTree
-
     rest = matches.take(~found.inliers)
     least = max(FEWEST, RIVAL * coherent)
     if len(rest.a) < least:
@@ -317,7 +316,7 @@ def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, cohe
     if places < least:
         return 0
     near = [
-        cKDTree(known).query(xy)[0] < NEAR * np.hypot(*size)
+        distance_to_nearest(known, xy) < NEAR * np.hypot(*size)
         for known, xy, size in zip(
             matches.take(found.inliers).positions,
             rest.take(other.inliers).positions,

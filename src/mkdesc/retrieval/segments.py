@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.files import atomic_folder, read_json
+from mkdesc._support.loop_types import array_type
 from mkdesc._support.npy import BROKEN, map_array
 from mkdesc.retrieval.signature import Signature, worth
 
@@ -121,7 +122,7 @@ class Segment:
         """How similar each image (N,) is to a query of descriptors of ``dims`` numbers."""
         scores = np.zeros(len(self.names), np.float32)
         own = (self.starts, self.rows, self.codes)
-        _compiled()(query.words, query.codes, *own, worth(dims), scores)
+        compile_scores()(query.words, query.codes, *own, worth(dims), scores)
         scores /= np.sqrt(np.maximum(1, self.sizes * np.float32(len(query.words))))
         return scores
 
@@ -187,9 +188,8 @@ def write_segment(folder: Path, entries: Sequence[Entry], words: int) -> Segment
 
 
 @locked_cache
-def _compiled() -> Callable[..., None]:
-    from mkdesc.retrieval.scores_numba import add_scores
-
+def compile_scores() -> Callable[..., None]:
+    """The compiled loop, found or compiled."""
     arguments = (
         array_type("int64", 1),
         array_type("uint64", 2),
@@ -199,4 +199,4 @@ def _compiled() -> Callable[..., None]:
         array_type("float32", 1),
         array_type("float32", 1, written=True),
     )
-    return compile_loop(add_scores, arguments)
+    return compile_loop("mkdesc.retrieval.scores_numba:add_scores", arguments)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, is_cached, locked_cache, type_of
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type, type_of
 from mkdesc._support.threads import in_threads
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.compute.cpu.layout import make_layout
@@ -26,9 +27,6 @@ BLOCK = 256
 #: Gradients of smaller patches are computed in double precision: they are hardly blurred, so what
 #: the far ends of the blur add to a gradient is near the rounding of the definition.
 SMALLEST_IN_VECTORS = 24
-
-#: Of loops that describe: no fast mathematics but where a function that they call says so.
-OPTIONS: dict[str, Any] = {"fastmath": False}
 
 
 class _Kind(NamedTuple):
@@ -50,48 +48,42 @@ def _kind(dtype: str, preparation: Preparation, layout: Layout, size: int) -> _K
     return _Kind(dtype, beyond, separable, in_vectors)
 
 
-def _describing(kind: _Kind) -> tuple[Any, tuple[Any, ...]]:
-    """The loop that describes, and the types of its arguments."""
-    from numba import types
-
-    from mkdesc.compute.cpu.describe_gradients_numba import make_describe_gradients
-    from mkdesc.compute.cpu.describe_numba import make_describe_block
-
+@locked_cache
+def _compile_describing(kind: _Kind) -> Callable[..., int]:
+    """The loop that describes."""
     # All layouts are of one type, and so are all preparations: any will do.
     layout, preparing = make_layout(CARTESIAN, SMALLEST), _preparing(PAPER, SMALLEST)
     arguments = (
         array_type(kind.dtype, 3),
         array_type("float32", 4),
-        types.float64,
+        "float64",
         type_of(preparing),
         type_of(layout),
         array_type("float32", 2, written=True),
     )
+    # No fast mathematics but where a function that they call says so.
     if kind.in_vectors:
-        return make_describe_gradients(kind.dtype == "uint8"), arguments
-    return make_describe_block(kind.beyond, kind.separable), arguments
-
-
-@locked_cache
-def _compile_describing(kind: _Kind) -> Callable[..., int]:
-    return compile_loop(*_describing(kind), **OPTIONS)
-
-
-def is_compiled(parametrization: Parametrization, size: int) -> bool:
-    """Whether describing patches of ``size`` px, of bytes, takes no compiling on this machine."""
-    preparation = parametrization.preparation
-    layout = make_layout(parametrization, size // preparation.reduction(size))
-    return is_cached(*_describing(_kind("uint8", preparation, layout, size)), **OPTIONS)
+        return compile_loop(
+            "mkdesc.compute.cpu.describe_gradients_numba:make_describe_gradients",
+            arguments,
+            made_with=(kind.dtype == "uint8",),
+            fastmath=False,
+        )
+    return compile_loop(
+        "mkdesc.compute.cpu.describe_numba:make_describe_block",
+        arguments,
+        made_with=(kind.beyond, kind.separable),
+        fastmath=False,
+    )
 
 
 @locked_cache
 def compile_head() -> Callable[..., None]:
     """The loop over the stages of a head."""
-    from mkdesc.compute.cpu.head_numba import apply_block
-
     stages = make_stages(Head((Affine(np.eye(1, dtype=np.float32)), L2())))  # of the type of all
     raw, out = array_type("float32", 2), array_type("float32", 2, written=True)
-    return compile_loop(apply_block, (raw, type_of(stages), out), fastmath=True)
+    arguments = (raw, type_of(stages), out)
+    return compile_loop("mkdesc.compute.cpu.head_numba:apply_block", arguments, fastmath=True)
 
 
 def _preparing(preparation: Preparation, size: int) -> Preparing:

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from mkdesc._support.compiling import EXACT
-from mkdesc._support.vectors import LANES, choose, inverse_root, load, reverse, spread, store
+from mkdesc._support.vectors_numba import LANES, choose, inverse_root, load, reverse, spread, store
 
 #: Numbers before a row, and behind it: vectors begin before a row and end behind it.
 PAD = LANES

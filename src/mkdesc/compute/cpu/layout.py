@@ -130,7 +130,7 @@ def _fold(functions: Array, parity: tuple[int, int]) -> Array:
 
 def _basis(functions: Array) -> tuple[Array, Array]:
     """Some of the functions (K, Q), and all of them in terms of these: (R, Q) and (K, R)."""
-    from scipy.linalg import qr, solve_triangular  # numba has imported it already
+    from scipy.linalg import qr, solve_triangular
 
     r, pivots = qr(functions.T, mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diag(r))

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from mkdesc._support.compiling import EXACT, FAST, TINY_SQUARE
-from mkdesc._support.vectors import LANES, load, spread, store
+from mkdesc._support.vectors_numba import LANES, load, spread, store
 from mkdesc.compute.cpu.unrolling import LINE_FUNCTIONS
 
 

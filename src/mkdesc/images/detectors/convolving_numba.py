@@ -7,17 +7,18 @@ products, a weight as many as two vectors have pixels.
 
 from __future__ import annotations
 
-import llvmlite.binding
 import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from mkdesc._support.machine_code import is_wide
+
 #: Channels that are summed at a time.
 CHANNELS = 8
 #: Numbers in a vector, and vectors at a time of each of eight channels: registers are that many.
-LANES, VECTORS = (16, 2) if llvmlite.binding.get_host_cpu_features().get("avx512f") else (8, 1)
+LANES, VECTORS = (16, 2) if is_wide() else (8, 1)
 #: Vectors at a time of two rows.
 ROW_VECTORS = 4
 #: Pixels at a time, at most: rows have as many more than they need.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.check import check_number
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import Structure, array_type
 from mkdesc._support.threads import checked_threads, in_threads
 from mkdesc.images.detectors.dog_reference import (
     BINS,
@@ -25,7 +26,7 @@ from mkdesc.images.detectors.dog_reference import (
     gaussian,
     layer_sigmas,
 )
-from mkdesc.images.detectors.dog_tiles import Plan, plans_for
+from mkdesc.images.detectors.dog_tiles import NUMBERS, Plan, plans_for
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 from mkdesc.images.detectors.places import RADIUS, choose_places, choose_spread
 
@@ -184,18 +185,12 @@ class Dog:
                 )
                 words = np.zeros(plan.stride // 8, np.uint64)
                 limits = threshold, self.contrast, self.edge
-                found, count = scan(
-                    source,
-                    pixels,
-                    plan,
-                    halves,
-                    room,
-                    words.view(np.uint8),
-                    words,
-                    *limits,
-                    smaller,
-                )
-                return found[:count]
+                given = source, pixels, plan, halves, room, words.view(np.uint8), words, *limits
+                columns = plan.column_end - plan.column
+                found, at = np.empty((LAYERS * columns + 256, NUMBERS)), np.array([0, -1, -1])
+                while not scan(*given, smaller, found, at):
+                    found = np.concatenate([found, np.empty_like(found)])
+                return found[: at[0]]
 
             plans = plans_for(height, width, [len(half) - 1 for half in halves], first, threads)
             blobs = np.concatenate(in_threads(one, plans, threads))
@@ -263,53 +258,45 @@ def _directions(
 
 
 def _halves_type(lengths: Iterable[int]) -> Any:
-    from numba import types
-
-    return types.Tuple([types.UniTuple(types.float32, length) for length in lengths])
+    return Structure(tuple, tuple(Structure(tuple, ("float32",) * n) for n in lengths))
 
 
 @locked_cache
-def compile_scan(*lengths: int) -> Callable[..., tuple[NDArray[np.float64], int]]:
+def compile_scan(*lengths: int) -> Callable[..., int]:
     """The compiled loop for filters of these lengths (their halves), from the cache if there."""
-    from numba import types
-
-    from mkdesc.images.detectors.dog_numba import scan_tile
-
     written, floats = (array_type(dtype, 1, written=True) for dtype in ("int64", "float32"))
     kinds = get_type_hints(Plan).values()
-    fields = [types.int64 if kind is int else written for kind in kinds]
+    fields = tuple("int64" if kind is int else written for kind in kinds)
     arguments = (
         array_type("uint8", 2),
         array_type("float32", 2),
-        types.NamedTuple(fields, Plan),
+        Structure(Plan, fields),
         _halves_type(lengths),
-        types.NamedTuple([floats, floats, array_type("float32", 2, written=True), floats], Rows),
+        Structure(Rows, (floats, floats, array_type("float32", 2, written=True), floats)),
         array_type("uint8", 1, written=True),
         array_type("uint64", 1, written=True),
-        types.float32,
-        types.float64,
-        types.float64,
+        "float32",
+        "float64",
+        "float64",
         array_type("float32", 2, written=True),
+        array_type("float64", 2, written=True),
+        written,
     )
-    return compile_loop(scan_tile, arguments)
+    return compile_loop("mkdesc.images.detectors.dog_numba:scan_tile", arguments)
 
 
 @locked_cache
 def compile_orient(*lengths: int) -> Callable[..., None]:
     """The compiled loop for filters of these lengths (their halves), from the cache if there."""
-    from numba import types
-
-    from mkdesc.images.detectors.dog_orientation_numba import orient
-
     arguments = (
         array_type("uint8", 2),
         array_type("float32", 2),
         array_type("float64", 2),
         array_type("float64", 1),
         _halves_type(lengths),
-        types.int64,
+        "int64",
         array_type("float32", 2, written=True),
         array_type("float32", 2, written=True),
         array_type("int64", 1, written=True),
     )
-    return compile_loop(orient, arguments)
+    return compile_loop("mkdesc.images.detectors.dog_orientation_numba:orient", arguments)

@@ -24,8 +24,6 @@ from mkdesc.images.detectors.dog_tiles import AROUND, CHUNK
 
 #: Images in the chain: the doubled photograph, and the six of an octave.
 IMAGES = LAYERS + 4
-#: Numbers for each blob: those of ``dog_reference.Blob`` but for the octave.
-NUMBERS = 7
 
 
 @njit(**LOOP)
@@ -117,7 +115,9 @@ def move_up(i, plan, images):
     plan.top[i] = top
 
 
-def scan_tile(gray, pixels, plan, halves, rows, flags, words, threshold, contrast, edge, smaller):
+def scan_tile(
+    gray, pixels, plan, halves, rows, flags, words, threshold, contrast, edge, smaller, found, at
+):
     """Find the blobs of one tile of an octave.
 
     Parameters
@@ -138,40 +138,40 @@ def scan_tile(gray, pixels, plan, halves, rows, flags, words, threshold, contras
         As OpenCV's.
     smaller : (H // 2, W // 2) float32
         The first image of the next octave is written here; of no size if there is none.
+    found : (M, 7) float64
+        Of each blob the layer, row, column, how far it is from them, and its contrast are written
+        here. There must be room for more blobs than a row of all layers has pixels.
+    at : (3,) int64
+        How many blobs were found, the row of blobs that comes next, and the row of the first
+        image: at first 0, -1 and -1. Changed.
 
     Returns
     -------
-    found : (M, 7) float64
-        Layer, row, column, how far the blob is from them, and its contrast.
-    count : int
-        How many of these are blobs: the first ones.
+    int
+        1 if that is all, 0 if ``found`` must have more room to go on.
     """
     first = 0 if len(gray) else 1
     images, dogs, two, means = rows
     low, high = max(plan.column, BORDER), min(plan.column_end, plan.width - BORDER)
     row, stop = max(plan.row, BORDER), min(plan.row_end, plan.height - BORDER)
-    found = np.empty((256, NUMBERS), np.float64)
-    count = np.int64(0)
-    t = plan.start[first]
     last = IMAGES - 1
-    while plan.front[last] < plan.end[last]:
-        t += CHUNK
-        for i in range(first, last):
-            move_up(i, plan, images)
-        first_image(first, t, plan, gray, pixels, means, images)
-        for i in range(first + 1, IMAGES):
-            make_image(i, halves, t, plan, images, dogs, two, smaller)
+    if at[1] < 0:
+        at[1], at[2] = row, plan.start[first]
+    while True:
         front = plan.front[last]
         ready = stop if front == plan.height else min(stop, front - AROUND)
-        while row < ready and low < high:
-            if count + LAYERS * (high - low) >= len(found):
-                more = np.empty((2 * len(found) + LAYERS * (high - low), NUMBERS), np.float64)
-                for i in range(count):
-                    for j in range(NUMBERS):
-                        more[i, j] = found[i, j]
-                found = more
-            count = blobs_of_row(
-                row, low, high, plan, dogs, flags, words, threshold, contrast, edge, found, count
+        while at[1] < ready and low < high:
+            if at[0] + LAYERS * (high - low) >= len(found):
+                return 0
+            at[0] = blobs_of_row(
+                at[1], low, high, plan, dogs, flags, words, threshold, contrast, edge, found, at[0]
             )
-            row += 1
-    return found, count
+            at[1] += 1
+        if front >= plan.end[last]:
+            return 1
+        at[2] += CHUNK
+        for i in range(first, last):
+            move_up(i, plan, images)
+        first_image(first, at[2], plan, gray, pixels, means, images)
+        for i in range(first + 1, IMAGES):
+            make_image(i, halves, at[2], plan, images, dogs, two, smaller)

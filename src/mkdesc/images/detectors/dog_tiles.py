@@ -17,6 +17,8 @@ FEWEST_ROWS = 128
 CHUNK = 16
 #: Pixels beyond an extremum that its refinement may look at.
 AROUND = STEPS + 1
+#: Numbers for each blob: those of ``dog_reference.Blob`` but for the octave.
+NUMBERS = 7
 
 
 class Plan(NamedTuple):

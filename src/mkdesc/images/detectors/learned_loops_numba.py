@@ -16,6 +16,9 @@ from mkdesc.images.detectors.convolving_numba import (
     four_rows,
     two_rows,
 )
+from mkdesc.images.detectors.learned_rows import rows_at_once
+
+of_layer = njit(rows_at_once, nogil=True, error_model="numpy")
 
 #: Rows of its input that a layer keeps: it looks at eight at most, and has four when four come.
 ROWS = 8
@@ -54,9 +57,10 @@ def normalise_row(row, sums, squares, shares, share, softening, out):
 
 
 @njit(nogil=True, error_model="numpy")
-def rows_at_once(side, channels):
-    """How many rows a layer, but for the last, makes at a time."""
-    return 4 if side == 5 and channels > 1 else 1
+def copy_row(numbers, out):
+    """Copy as many numbers as there is room for."""
+    for x in range(len(out)):
+        out[x] = numbers[x]
 
 
 def score_rows(image, first, last, weights, biases, channels, sides, radius, softening, scores):
@@ -121,7 +125,7 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
         for layer in range(layers):
             side, coming = sides[layer], channels[layer]
             inner -= side - 1
-            rows = 2 if layer == layers - 1 else rows_at_once(side, coming)
+            rows = 2 if layer == layers - 1 else of_layer(side, coming)
             while done[layer] < wanted[layer + 1] and (
                 made[layer] - done[layer] >= side + rows - 1 or made[layer] == wanted[layer]
             ):
@@ -143,7 +147,7 @@ def score_rows(image, first, last, weights, biases, channels, sides, radius, sof
                         stride,
                     )
                     for i in range(now):
-                        scores[first + done[layer] + i] = lines[i, :inner]
+                        copy_row(lines[i], scores[first + done[layer] + i])
                 else:
                     for i in range(4):
                         slots[i] = (done[layer] + i) % ROWS * stride
@@ -214,11 +218,11 @@ def find_maxima(scores, first, last, least_bend, column, row, x, y, score):
         coming = highest[(i + 2) % 5]
         coming[:] = low
         if 0 <= i + 2 < height:
-            wide[2 : width + 2] = scores[i + 2]
+            copy_row(scores[i + 2], wide[2 : width + 2])
             highest_of_five(wide, coming)
         if i < begin:
             continue
-        wide[2 : width + 2] = scores[i]
+        copy_row(scores[i], wide[2 : width + 2])
         exceeding(
             wide,
             highest[(i + 3) % 5],

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type
 from mkdesc.images.detectors.learned_reference import (
     LEAST_BEND,
     NORMALISED_RADIUS,
@@ -21,6 +22,7 @@ from mkdesc.images.detectors.learned_reference import (
     no_maxima,
     resizing,
 )
+from mkdesc.images.detectors.learned_rows import rows_at_once
 from mkdesc.images.detectors.learned_weights import Weights
 
 #: Rows that a thread does at a time. Sums of columns begin anew with them: a fixed number.
@@ -58,9 +60,7 @@ class Loops(NamedTuple):
 @locked_cache
 def compile_learned() -> Loops:
     """The compiled loops, from the cache if they are there."""
-    from numba import types
-
-    from mkdesc.images.detectors import learned_loops_numba as loops
+    loops = "mkdesc.images.detectors.learned_loops_numba"
 
     def read(ndim: int, dtype: str = "float32") -> Any:
         return array_type(dtype, ndim)
@@ -68,17 +68,18 @@ def compile_learned() -> Loops:
     def write(ndim: int, dtype: str = "float32") -> Any:
         return array_type(dtype, ndim, written=True)
 
-    whole = types.int64
+    whole = "int64"
     score = (read(2), whole, whole, read(3), read(2), *[read(1, "int64")] * 2, whole)
     places = (*[write(1, "int64")] * 2, *[write(1, "float64")] * 2, write(1))
     lines = (read(1, "int64"), read(2))
     return Loops(
-        compile_loop(loops.score_rows, (*score, types.float32, write(2))),
-        compile_loop(loops.find_maxima, (read(2), whole, whole, types.float64, *places)),
+        compile_loop(f"{loops}:score_rows", (*score, "float32", write(2))),
+        compile_loop(f"{loops}:find_maxima", (read(2), whole, whole, "float64", *places)),
         compile_loop(
-            loops.mean_angles, (read(2), *[read(1, "int64")] * 2, read(1), write(1, "float64"))
+            f"{loops}:mean_angles",
+            (read(2), *[read(1, "int64")] * 2, read(1), write(1, "float64")),
         ),
-        compile_loop(loops.shorten_image, (read(2), *lines, *lines, whole, whole, write(2))),
+        compile_loop(f"{loops}:shorten_image", (read(2), *lines, *lines, whole, whole, write(2))),
     )
 
 
@@ -94,8 +95,6 @@ class Arranged(NamedTuple):
 @lru_cache(maxsize=8)
 def arranged(network: Weights) -> Arranged:
     """Arrange weights."""
-    from mkdesc.images.detectors.learned_loops_numba import rows_at_once
-
     channels = np.array([1, *(len(bias) for _, bias in network.layers)], np.int64)
     sides = np.array([weight.shape[2] for weight, _ in network.layers], np.int64)
     blocks = -(-int(channels.max()) // 8)

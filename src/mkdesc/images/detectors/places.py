@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.compiling import array_type, compile_loop, locked_cache
+from mkdesc._support.compiling import compile_loop, locked_cache
+from mkdesc._support.loop_types import array_type
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
 
 #: Pixels within which two keypoints are of one place.
@@ -20,13 +21,9 @@ EXACTLY = 1.02
 @locked_cache
 def compile_places() -> Callable[..., int]:
     """The compiled loop, from the cache if it is there."""
-    from numba import types
-
-    from mkdesc.images.detectors.places_numba import choose
-
     floats = array_type("float64", 1)
-    arguments = (floats, floats, floats, types.int64, array_type("int64", 1, written=True))
-    return compile_loop(choose, arguments)
+    arguments = (floats, floats, floats, "int64", array_type("int64", 1, written=True))
+    return compile_loop("mkdesc.images.detectors.places_numba:choose", arguments)
 
 
 def one_per_place(

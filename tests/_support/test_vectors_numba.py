@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mkdesc._support.vectors import (
+from mkdesc._support.vectors_numba import (
     LANES,
     choose,
     inverse_root,

@@ -22,21 +22,15 @@ from __future__ import annotations
 import operator
 from typing import Any, ClassVar
 
-import llvmlite.binding
-import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-#: Whether loops are compiled for processors with AVX-512 (numba can be told of other ones).
-_WIDE = (
-    not (numba.config.CPU_NAME or numba.config.CPU_FEATURES)
-    and numba.config.ENABLE_AVX
-    and llvmlite.binding.get_host_cpu_features().get("avx512f", False)
-)
+from mkdesc._support.machine_code import is_wide
+
 #: Numbers in a vector.
-LANES = 16 if _WIDE else 8
+LANES = 16 if is_wide() else 8
 
 _VECTOR = ir.VectorType(ir.FloatType(), LANES)
 _INDEX = ir.IntType(32)
@@ -164,7 +158,7 @@ def inverse_root(typing, numbers):
 
     def build(context, builder, signature, arguments):
         (x,) = arguments
-        if not _WIDE:
+        if not is_wide():
             return builder.fdiv(_all(1.0), call(builder, f"llvm.sqrt.v{LANES}f32", x))
         every = ir.IntType(16)(-1)
         y = call(builder, "llvm.x86.avx512.rsqrt14.ps.512", x, _all(0.0), every)
