@@ -1,4 +1,4 @@
-"""``mkdesc features``: keypoints and descriptors of many photographs, for other programs."""
+"""``mkdesc features``: keypoints and descriptors of many photographs, or a picture of one's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def command(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Folder (npz), .h5 file (hloc) or .db (colmap)."
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Folder (npz), .h5 file (hloc) or .db (colmap); or .jpg or .png: a picture of "
+            "the keypoints of one photograph.",
         ),
     ],
     kind: Annotated[
@@ -52,7 +56,7 @@ def command(
     device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
-    """Detect and describe keypoints; run it again to resume.
+    """Detect and describe keypoints, or draw them; run it again to resume.
 
     Photographs are rotated as their EXIF data say, as cv2.imread does, and keypoints refer to
     the rotated image; for hloc and COLMAP they refer to the file as stored, which is what both
@@ -60,8 +64,17 @@ def command(
     """
     from mkdesc.features.extraction import extract_to
     from mkdesc.features.folder import Settings
+    from mkdesc.features.picture import save_keypoints
+    from mkdesc.images.writing import PICTURES
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
+    where = None if device == "cpu" else device
+    if kind is None and output.suffix.lower() in PICTURES:
+        drawn = save_keypoints(
+            images, output, settings=settings, max_pixels=max_pixels, device=where
+        )
+        print(f"{len(drawn):,} keypoints\nwritten: {output}")
+        return
     began = time.monotonic()
     with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
         found = extract_to(
@@ -72,7 +85,7 @@ def command(
             progress=progress,
             max_pixels=max_pixels,
             workers=workers,
-            device=None if device == "cpu" else device,
+            device=where,
         )
     for reason in found.bad.values():
         console.print(f"left out: {reason}", soft_wrap=True)

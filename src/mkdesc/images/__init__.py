@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.images.demo import write_demo
     from mkdesc.images.detectors.keypoints import Keypoints
     from mkdesc.images.detectors.registry import Detector, make_detector
-    from mkdesc.images.drawing import draw_matches
+    from mkdesc.images.drawing import draw_keypoints, draw_matches
     from mkdesc.images.jitter import Jitter, Photometric
     from mkdesc.images.listing import find_images
     from mkdesc.images.reading import read_gray
@@ -26,6 +26,7 @@ __all__ = [
     "Keypoints",
     "Photometric",
     "cut_patches",
+    "draw_keypoints",
     "draw_matches",
     "find_images",
     "make_detector",
