@@ -111,6 +111,28 @@ def _skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options
     return skip or type(member).__name__ == "_tuplegetter"
 
 
+def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Link the first mention of every name that has a page: `match_images`, `mkdesc.learn`."""
+    if page.startswith("reference/"):
+        return
+    known = {}
+    for name, found in app.env.get_domain("py").objects.items():  # type: ignore[attr-defined]
+        if found.docname.startswith("reference/api/names/") and found.node_id == name:
+            known[name] = (found.docname, name)
+            if name.count(".") == 1:
+                known[name.partition(".")[2]] = known[name]
+    for literal in doctree.findall(nodes.literal):
+        called = re.match(r"[\w.]+", literal.astext())
+        target = known.pop(called[0], None) if called else None
+        # Words such as `product` mean the function only where they are called or named in full.
+        plain = called is not None and called[0].islower() and not re.search("[._]", called[0])
+        if target and not isinstance(literal.parent, nodes.reference) and not plain:
+            place = f"{app.builder.get_relative_uri(page, target[0])}#{target[1]}"
+            link = nodes.reference("", "", refuri=place, internal=True)
+            literal.replace_self(link)
+            link += literal
+
+
 def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Drop links from the source: they miss what is told of under a shorter name."""
     if page.startswith("_modules/"):
@@ -130,5 +152,6 @@ def setup(app: Sphinx) -> None:
     write_pages(DOCS / "gallery", DOCS / "_generated" / "gallery.md")
     app.add_directive("mermaid", Mermaid)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-resolved", _link_names)
     app.connect("html-page-context", _no_way_back)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

@@ -21,9 +21,30 @@ def reference(tmp_path_factory):
     """Names by the module that the pages document them in."""
     folder = tmp_path_factory.mktemp("api")
     references.write_api(folder)
-    text = "\n".join(page.read_text(encoding="utf-8") for page in folder.iterdir())
+    text = "\n".join(page.read_text(encoding="utf-8") for page in folder.rglob("*.md"))
     found = re.findall(r"automodule:: (\S+)\n   :members: (.*)", text)
-    return {module: names.split(", ") for module, names in found}
+    documented = {module: names.split(", ") for module, names in found}
+    for whole in re.findall(r"auto(?:function|class|data):: (\S+)", text):
+        module, _, name = whole.rpartition(".")
+        documented.setdefault(module, []).append(name)
+    return documented
+
+
+def test_every_name_of_the_front_door_has_a_page_and_a_line(tmp_path):
+    references.write_api(tmp_path)
+    listing = (tmp_path / "mkdesc.md").read_text(encoding="utf-8")
+    lines = dict(
+        re.findall(r"^\| \[`(\w+)`\]\(names/mkdesc\.\w+\.md\) \| (.+) \|$", listing, re.M)
+    )
+    assert sorted(lines) == sorted(mkdesc.__all__)
+    page = (tmp_path / "names" / "mkdesc.match_images.md").read_text(encoding="utf-8")
+    assert "autofunction:: mkdesc.match_images" in page
+    assert "[Match two photographs](../../../tutorials/match.md)" in page
+    assert lines["match_images"].startswith("Match two photographs: keypoints")
+    assert lines["POLAR"].startswith("The paper's polar kernel")
+    other = (tmp_path / "names" / "mkdesc.torch.match_descriptors.md").read_text(encoding="utf-8")
+    assert "autofunction" in other  # it has another name where it is defined
+    assert "opencv.md" not in other  # that page uses the other function of this name
 
 
 def test_the_front_door_is_documented_whole(reference):
