@@ -47,6 +47,13 @@ def test_every_name_of_the_front_door_has_a_page_and_a_line(tmp_path):
     assert "opencv.md" not in other  # that page uses the other function of this name
 
 
+@pytest.mark.parametrize("name", [name for name in mkdesc.__all__ if not name.isupper()])
+def test_the_front_door_has_examples(name):
+    if name == "TrainedHead":
+        pytest.importorskip("torch")
+    assert ">>> " in getattr(mkdesc, name).__doc__
+
+
 def test_the_front_door_is_documented_whole(reference):
     assert sorted(reference["mkdesc"]) == sorted(mkdesc.__all__)
 

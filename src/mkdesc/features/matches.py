@@ -108,6 +108,17 @@ class ImageMatches:
         The photographs, gray, uint8.
     files
         Where they come from; None: from no file.
+
+    Examples
+    --------
+    >>> from mkdesc import match_images
+    >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
+    >>> found = match_images(image, image[10:, 20:])
+    >>> found.verified, found.geometry
+    (True, 'homography')
+    >>> moved = (found.points_a - found.points_b)[found.inliers]
+    >>> moved.mean(axis=0).round().tolist()
+    [20.0, 10.0]
     """
 
     points_a: NDArray[np.float64]

@@ -50,7 +50,8 @@ def save_keypoints(
     >>> folder = Path(tempfile.mkdtemp())
     >>> noise = np.random.default_rng(0).integers(0, 256, (80, 80), np.uint8)
     >>> _ = cv2.imwrite(str(folder / "a.png"), noise)
-    >>> save_keypoints([folder / "a.png"], folder / "keypoints.jpg", settings=Settings("sift", 50))
+    >>> how = Settings(max_keypoints=50)
+    >>> save_keypoints([folder / "a.png"], folder / "keypoints.jpg", settings=how)
     Keypoints(50)
     """
     target = check_target(output, sources, OWN_PICTURE)

@@ -74,6 +74,12 @@ class Parametrization:
         In the order of the descriptor.
     preparation
         What happens to a patch before.
+
+    Examples
+    --------
+    >>> both = POLAR + CARTESIAN
+    >>> len(both.products), both == as_parametrization("polar+cartesian")
+    (2, True)
     """
 
     products: tuple[Product, ...]
