@@ -111,6 +111,11 @@ def _skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options
     return skip or type(member).__name__ == "_tuplegetter"
 
 
+def _readable(app: Sphinx, what: str, name: str, obj: object, options: Any, *said: Any) -> Any:
+    """Write defaults that are functions by their names: Sphinx cannot read them otherwise."""
+    return tuple(text and re.sub(r"<function (\w+)[^>]*>", r"\1", text) for text in said)
+
+
 def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Link the first mention of every name that has a page: `match_images`, `mkdesc.learn`."""
     if page.startswith("reference/"):
@@ -152,6 +157,7 @@ def setup(app: Sphinx) -> None:
     write_pages(DOCS / "gallery", DOCS / "_generated" / "gallery.md")
     app.add_directive("mermaid", Mermaid)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-signature", _readable)
     app.connect("doctree-resolved", _link_names)
     app.connect("html-page-context", _no_way_back)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

@@ -117,7 +117,7 @@ def write_api(folder: Path) -> None:
 
 def _table(names: dict[str, str], module: str, modules: dict[str, Path]) -> list[str]:
     """Names, each a link to its page, and what they are in a line."""
-    lines = ["| | |", "|---|---|"]
+    lines = ["| name | what it is |", "|---|---|"]
     for name, page in names.items():
         words = _words(*_home(module, name, modules), modules)
         lines.append(f"| [`{name}`](names/{page}.md) | {words} |")
