@@ -24,9 +24,9 @@ def reference(tmp_path_factory):
     text = "\n".join(page.read_text(encoding="utf-8") for page in folder.rglob("*.md"))
     found = re.findall(r"automodule:: (\S+)\n   :members: (.*)", text)
     documented = {module: names.split(", ") for module, names in found}
-    for whole in re.findall(r"auto(?:function|class|data):: (\S+)", text):
-        module, _, name = whole.rpartition(".")
-        documented.setdefault(module, []).append(name)
+    directive = r"currentmodule:: (\S+)\n\n\.\. (?:auto|py:)(?:function|class|data):: (\S+)"
+    for module, name in re.findall(directive, text):
+        documented.setdefault(module, []).append(name.removeprefix(f"{module}."))
     return documented
 
 

@@ -135,11 +135,17 @@ def _hidden(pages: Iterable[str], module: str) -> list[str]:
 def _name_page(module: str, name: str, home: tuple[str, str], modules: dict[str, Path]) -> str:
     """The page of one name: how it is called, what it does, an example, and where it is used."""
     node = _node(*home, modules)
-    kind = {ast.FunctionDef: "function", ast.ClassDef: "class"}.get(type(node), "data")
     title = f"{module}.{name}".removeprefix("mkdesc.")
-    lines = [f"# {title}", "", "```{eval-rst}", f".. auto{kind}:: {module}.{name}"]
-    lines += ["   :members:"] if kind == "class" else []
-    lines += ["```", ""]
+    if isinstance(node, ast.FunctionDef):
+        words, directive = [], [f".. autofunction:: {module}.{name}"]
+    elif isinstance(node, ast.ClassDef):
+        words, directive = [], [f".. autoclass:: {module}.{name}", "   :members:"]
+    else:  # autodoc would tell of the constant's class
+        words, directive = [_words(*home, modules), ""], [f".. py:data:: {name}"]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            directive.append(f"   :value: {ast.unparse(node.value)}")
+    lines = [f"# {title}", "", *words, "```{eval-rst}", f".. currentmodule:: {module}", ""]
+    lines += [*directive, "```", ""]
     if seen := _seen_in(module, name):
         lines += ["## Where it is used", "", *(f"* [{title}]({page})" for title, page in seen), ""]
     return "\n".join(lines)
