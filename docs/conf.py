@@ -69,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "mkdesc"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_extra_path = ["_generated/extra"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -116,6 +117,13 @@ def _readable(app: Sphinx, what: str, name: str, obj: object, options: Any, *sai
     return tuple(text and re.sub(r"<function (\w+)[^>]*>", r"\1", text) for text in said)
 
 
+def _within(node: nodes.Node, kind: type[nodes.Node]) -> bool:
+    """Whether a node is inside of one of a kind."""
+    return node.parent is not None and (
+        isinstance(node.parent, kind) or _within(node.parent, kind)
+    )
+
+
 def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Link the first mention of every name that has a page: `match_images`, `mkdesc.learn`."""
     if page.startswith("reference/"):
@@ -131,7 +139,7 @@ def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
         target = known.pop(called[0], None) if called else None
         # Words such as `product` mean the function only where they are called or named in full.
         plain = called is not None and called[0].islower() and not re.search("[._]", called[0])
-        if target and not isinstance(literal.parent, nodes.reference) and not plain:
+        if target and not _within(literal, nodes.reference) and not plain:
             place = f"{app.builder.get_relative_uri(page, target[0])}#{target[1]}"
             link = nodes.reference("", "", refuri=place, internal=True)
             literal.replace_self(link)

@@ -29,7 +29,7 @@ KINDS = (
     *("benchmarks", "keypoints", "project/index", "_modules/mkdesc/descriptor", "search"),
 )
 #: What people look for, and a word of the title that comes first.
-SEARCHES = {"ratio": "ratio", "match_images": "match_images", "homography": "homograph"}
+SEARCHES = {"ratio": "ratio", "match_images": "match_images", "panorama": "panorama"}
 
 
 class _Quiet(SimpleHTTPRequestHandler):
