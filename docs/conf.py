@@ -117,10 +117,10 @@ def _readable(app: Sphinx, what: str, name: str, obj: object, options: Any, *sai
     return tuple(text and re.sub(r"<function (\w+)[^>]*>", r"\1", text) for text in said)
 
 
-def _within(node: nodes.Node, kind: type[nodes.Node]) -> bool:
-    """Whether a node is inside of one of a kind."""
+def _within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Whether a node is inside of one of some kinds."""
     return node.parent is not None and (
-        isinstance(node.parent, kind) or _within(node.parent, kind)
+        isinstance(node.parent, kinds) or _within(node.parent, kinds)
     )
 
 
@@ -139,7 +139,7 @@ def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
         target = known.pop(called[0], None) if called else None
         # Words such as `product` mean the function only where they are called or named in full.
         plain = called is not None and called[0].islower() and not re.search("[._]", called[0])
-        if target and not _within(literal, nodes.reference) and not plain:
+        if target and not plain and not _within(literal, (nodes.reference, nodes.title)):
             place = f"{app.builder.get_relative_uri(page, target[0])}#{target[1]}"
             link = nodes.reference("", "", refuri=place, internal=True)
             literal.replace_self(link)
