@@ -156,7 +156,7 @@ def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: A
 def setup(app: Sphinx) -> None:
     """Write the references, which come from the source."""
     write_command_line(DOCS / "reference" / "command-line.md")
-    write_api(DOCS / "reference" / "api")
+    write_api(DOCS / "reference" / "api", DOCS / "_generated" / "rooms.md")
     write_export(DOCS / "_generated" / "extra" / "explorer-page.html")
     write_wheel(DOCS / "_generated" / "extra")
     for name in ("match", "retrain", "reconstruct"):

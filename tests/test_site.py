@@ -20,7 +20,7 @@ import rooms
 def reference(tmp_path_factory):
     """Names by the module that the pages document them in."""
     folder = tmp_path_factory.mktemp("api")
-    references.write_api(folder)
+    references.write_api(folder, folder / "rooms.txt")
     text = "\n".join(page.read_text(encoding="utf-8") for page in folder.rglob("*.md"))
     found = re.findall(r"automodule:: (\S+)\n   :members: (.*)", text)
     documented = {module: names.split(", ") for module, names in found}
@@ -31,7 +31,7 @@ def reference(tmp_path_factory):
 
 
 def test_every_name_of_the_front_door_has_a_page_and_a_line(tmp_path):
-    references.write_api(tmp_path)
+    references.write_api(tmp_path, tmp_path / "rooms.txt")
     listing = (tmp_path / "mkdesc.md").read_text(encoding="utf-8")
     lines = dict(
         re.findall(r"^\| \[`(\w+)`\]\(names/mkdesc\.\w+\.md\) \| (.+) \|$", listing, re.M)
@@ -42,6 +42,8 @@ def test_every_name_of_the_front_door_has_a_page_and_a_line(tmp_path):
     assert "[Match two photographs](../../../tutorials/match.md)" in page
     assert lines["match_images"].startswith("Match two photographs: keypoints")
     assert lines["POLAR"].startswith("The paper's polar kernel")
+    listed = (tmp_path / "rooms.txt").read_text(encoding="utf-8")
+    assert "| [`mkdesc.learn`](" in listed
     other = (tmp_path / "names" / "mkdesc.torch.match_descriptors.md").read_text(encoding="utf-8")
     assert "autofunction" in other  # it has another name where it is defined
     assert "opencv.md" not in other  # that page uses the other function of this name

@@ -65,11 +65,12 @@ def write_export(path: Path) -> None:
     export_page(path)
 
 
-def write_api(folder: Path) -> None:
+def write_api(folder: Path, listing: Path) -> None:
     """The reference of Python: a page per name that people import, and lists of them.
 
     What `import mkdesc` gives comes first, grouped by what it is for; then a page per room, with
-    its names and, below, what else its modules have. Every name is documented once.
+    its names and, below, what else its modules have. Every name is documented once. The listing
+    has a line for each room, for the page above the folder.
     """
     shutil.rmtree(folder, ignore_errors=True)
     modules = rooms.modules()
@@ -97,10 +98,14 @@ def write_api(folder: Path) -> None:
     for title, names in listed.items():
         lines += [f"## {title}", "", *_table(names, "mkdesc", modules), ""]
     _write(folder / "mkdesc.md", "\n".join([*lines, *_hidden(front.values(), "mkdesc")]))
+    shown = ["| room | what is in it |", "|---|---|"]
     # PyTorch's front door comes before the rooms that it shows things of.
     for room in sorted({*rooms.allowed()} - {*INSIDE}, key=lambda room: (room != "torch", room)):
         name = f"mkdesc.{room}"
         own = name_pages(name)
+        said = ast.get_docstring(ast.parse(modules[name].read_text(encoding="utf-8"))) or ""
+        words = " ".join(said.partition("\n\n")[0].split()).replace("``", "`")
+        shown.append(f"| [`{name}`]({folder.name}/{room}.md) | {words} |")
         lines = [f"# {name}", "", "```{eval-rst}", f".. automodule:: {name}", "```", ""]
         lines += [*_table(own, name, modules), "", *_hidden(own.values(), name)]
         for module, path in modules.items():
@@ -113,6 +118,7 @@ def write_api(folder: Path) -> None:
                     lines += [f".. automodule:: {module}", f"   :members: {', '.join(fresh)}"]
                     lines += ["```"]
         _write(folder / f"{room}.md", "\n".join(lines) + "\n")
+    _write(listing, "\n".join([*shown[:2], *sorted(shown[2:])]) + "\n")
 
 
 def _table(names: dict[str, str], module: str, modules: dict[str, Path]) -> list[str]:
