@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import cv2
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -42,11 +42,12 @@ def main() -> None:
             page.goto((folder / address).as_uri())
             page.wait_for_timeout(5000)  # plots draw themselves
             page.screenshot(path=folder / "picture.png", full_page=True)
-            image = cv2.imread(str(folder / "picture.png"))
-            scale = width / window
-            image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-            cv2.imwrite(str(DOCS / picture), image, [cv2.IMWRITE_JPEG_QUALITY, 80])
-            print(f"{picture}: {image.shape[1]} x {image.shape[0]} px")
+            image = Image.open(folder / "picture.png").convert("RGB")
+            image = image.resize((width, round(image.height * width / window)))
+            if picture.endswith(".png"):
+                image = image.quantize(128)  # a quarter of the size
+            image.save(DOCS / picture, quality=80, optimize=True)
+            print(f"{picture}: {image.width} x {image.height} px")
         browser.close()
 
 
