@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test docs gallery bench photographs fuzz kill oldest audit models keypoints ratios dist clean
+.PHONY: demo test docs check-pages gallery screenshots bench photographs fuzz kill oldest audit models keypoints ratios dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -52,8 +52,14 @@ docs: .venv/installed-docs ## the site, into site/
 	$(BIN)/sphinx-build -d build/doctrees --fail-on-warning --keep-going --quiet docs site
 	$(BIN)/python tools/check_site.py site
 
+check-pages: .venv/installed-test .venv/installed-javascript ## a page of each kind of site/ in Chromium: axe, 400 px, searches
+	$(BIN)/python tools/check_pages.py site
+
 gallery: .venv/installed-images,plots,colmap ## the gallery's pictures, into docs/gallery; minutes
 	$(BIN)/python tools/gallery.py
+
+screenshots: .venv/installed-test ## pictures of the explorer and of a reconstruction, into docs; needs Chromium
+	$(BIN)/python tools/screenshots.py
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py

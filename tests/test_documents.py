@@ -35,6 +35,7 @@ GENERATED = (
     DOCS / "_generated",
     DOCS / "gallery",
     DOCS / "reference" / "api",
+    DOCS / "reference" / "api" / "names",
     DOCS / "reference" / "command-line.md",
 )
 PAGES = [

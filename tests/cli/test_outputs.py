@@ -45,6 +45,7 @@ CASES = {
     "features": [
         Case("photos -o {out} --model m.safetensors", ("photos", "index/features")),
         Case("photos -o {out}", ("photos/a.png",), (".h5", ".db")),
+        Case("photos/a.png -o {out}", ("photos/a.png",), (".jpg", ".png")),
     ],
     "index": [Case("photos -o {out} --model m.safetensors", ("photos", "strips"))],
     "find": [

@@ -216,7 +216,7 @@ def test_two_that_write_one_file_take_turns(photos, output):
     command = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from mkdesc.features.extraction import extract_to\n"
-        "from mkdesc.features.folder import Settings\n"
+        "from mkdesc.features.settings import Settings\n"
         "settings = Settings(max_keypoints=20, model='paper-64')\n"
         "extract_to(sys.argv[2:], sys.argv[1], settings=settings)"
     )

@@ -75,7 +75,10 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     page = (out / "report.html").read_text()
     assert "6 of 6 images registered" in page
     assert page.count("Plotly.newPlot(") >= 5
-    assert page.count("Red: cameras.") == 2  # colours are explained
+    assert page.count("Red: cameras") == 2  # colours are explained
+    assert page.count('"mode":"markers+text"') == 3  # dots have names beside them
+    names = json.dumps(sorted(path.stem for path in images.iterdir()), separators=(",", ":"))
+    assert page.count(f'"text":{names}') == 3
 
     # What is there is not replaced together with what others put there.
     (out / "report.json").rename(tmp_path / "report.json")

@@ -1,4 +1,4 @@
-"""``mkdesc features``: keypoints and descriptors of many photographs, for other programs."""
+"""``mkdesc features``: keypoints and descriptors of many photographs, or a picture of one's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def command(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Folder (npz), .h5 file (hloc) or .db (colmap)."
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Folder (npz), .h5 file (hloc) or .db (colmap); or .jpg or .png: a picture of "
+            "the keypoints of one photograph.",
         ),
     ],
     kind: Annotated[
@@ -52,16 +56,25 @@ def command(
     device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
-    """Detect and describe keypoints; run it again to resume.
+    """Detect and describe keypoints, or draw them; run it again to resume.
 
     Photographs are rotated as their EXIF data say, as cv2.imread does, and keypoints refer to
     the rotated image; for hloc and COLMAP they refer to the file as stored, which is what both
     read. Exit code 1 if some photographs could not be read; the others are done.
     """
     from mkdesc.features.extraction import extract_to
+    from mkdesc.features.picture import save_keypoints
     from mkdesc.features.settings import Settings
+    from mkdesc.images.writing import PICTURES
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
+    where = None if device == "cpu" else device
+    if kind is None and output.suffix.lower() in PICTURES:
+        drawn = save_keypoints(
+            images, output, settings=settings, max_pixels=max_pixels, device=where
+        )
+        print(f"{len(drawn):,} keypoints\nwritten: {output}")
+        return
     began = time.monotonic()
     with long_work(cluster, "images") as work:
         found = extract_to(
@@ -70,7 +83,7 @@ def command(
             settings=settings,
             format=kind,
             max_pixels=max_pixels,
-            device=None if device == "cpu" else device,
+            device=where,
             **work,
         )
     parts = {"new": found.done, "as before": found.kept}

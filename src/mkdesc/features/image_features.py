@@ -105,6 +105,19 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
         What :func:`extract_features` wrote.
     name
         Of the image.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mkdesc.features import extract_to
+    >>> from mkdesc.features.settings import Settings
+    >>> from mkdesc.images import write_demo
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = write_demo(folder / "demo")
+    >>> street, made = folder / "demo" / "street_a.jpg", folder / "features"
+    >>> _ = extract_to([street], made, settings=Settings(max_keypoints=50))
+    >>> load_features(made, "street_a.jpg").descriptors.shape
+    (50, 128)
     """
     return load_file(features_path(Path(folder), name))
 

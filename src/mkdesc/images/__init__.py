@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.images.detectors.keypoints import Keypoints as Keypoints
     from mkdesc.images.detectors.registry import Detector as Detector
     from mkdesc.images.detectors.registry import make_detector as make_detector
+    from mkdesc.images.drawing import draw_keypoints as draw_keypoints
     from mkdesc.images.drawing import draw_matches as draw_matches
     from mkdesc.images.jitter import Jitter as Jitter
     from mkdesc.images.jitter import Photometric as Photometric

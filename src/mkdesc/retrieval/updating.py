@@ -87,6 +87,18 @@ def build_index(
         Images at a time (None: one per core), an executor or a Dask client.
     device
         As for :class:`mkdesc.Features`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mkdesc import Index
+    >>> from mkdesc.images import write_demo
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = write_demo(folder / "demo")
+    >>> _ = build_index(folder / "demo" / "views", folder / "index", Settings(max_keypoints=200))
+    >>> found = Index(folder / "index").find(folder / "demo" / "views" / "3.png", k=2)
+    >>> sorted(one.name for one in found)  # its neighbours; itself is left out
+    ['2.png', '4.png']
     """
     if settings is not None:
         settings.check_numbers("an index")
