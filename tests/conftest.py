@@ -127,6 +127,17 @@ def run(monkeypatch, capsys) -> Callable[..., Ended]:
     return call
 
 
+@pytest.fixture
+def colmap_here(request, monkeypatch) -> None:
+    """Lets COLMAP work in this process, but where a test is ``isolated``: starting takes longer.
+
+    It has a process of its own because it may end it, where there is no room on the disk.
+    """
+    if request.node.get_closest_marker("isolated") is None:
+        for module in ("mkdesc.sfm.mapping", "mkdesc.features.stores.colmap_database"):
+            monkeypatch.setattr(f"{module}.run_isolated", lambda call, *given: call(*given))
+
+
 def _heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
