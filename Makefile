@@ -23,7 +23,7 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
 
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint loops
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target loops lint
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
@@ -42,11 +42,18 @@ ruff-check:
 ruff-format:
 	$(BIN)/ruff format --check
 
-# The compiled loops that most tests use: in a fresh clone both workers would compile them, at the same time.
-.PHONY: loops
-loops:
-	@$(BIN)/python -c "from mkdesc.cli.first_run import *; from mkdesc import Features; usual = Features().get_params(); \
-		compile_describing(usual['model']); compile_others(usual['detector'])"
+# The compiled loops that take longest and that tests of both workers use: both would compile them, at the same time.
+LOOPS := loops-photographs loops-blobs loops-patches
+.PHONY: loops $(LOOPS)
+loops: $(LOOPS)
+loops-photographs:
+	@$(BIN)/mkdesc compile >/dev/null
+loops-blobs:
+	@$(BIN)/python -c "import numpy; from mkdesc.images.detectors.dog import Dog; \
+		[Dog(sigma=sigma).detect(numpy.zeros((90, 90), 'uint8')) for sigma in (1.6, 1.2)]"
+loops-patches:
+	@$(BIN)/python -c "import mkdesc, numpy; [mkdesc.describe(numpy.zeros((1, 64, 64), kind), model) \
+		for model in ('extended', 'paper') for kind in ('uint8', 'float32')]"
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site

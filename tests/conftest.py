@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import typer
 
 from mkdesc import MKD, cli
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
@@ -83,22 +82,6 @@ def replace_file() -> Callable[[Path, Path, str], None]:
     return replace
 
 
-@pytest.fixture(scope="session", autouse=True)
-def commands_are_made_once():
-    """Makes the parser of each command once: typer makes them all again whenever it is called."""
-    make, made = typer.main.get_command_from_info, {}
-
-    def make_once(command_info: typer.models.CommandInfo, **options: Any) -> Any:
-        key = (command_info.callback, command_info.name, *sorted(options.items()))
-        if key not in made:
-            made[key] = make(command_info, **options)
-        return made[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command_from_info", make_once)
-        yield
-
-
 class Ended(NamedTuple):
     """A command that has ended, with what it printed; as :class:`subprocess.CompletedProcess`."""
 
@@ -108,7 +91,7 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys) -> Callable[..., Ended]:
+def run(monkeypatch, capsys, colmap_here) -> Callable[..., Ended]:
     """Runs ``mkdesc`` with these arguments, in this process: starting another takes longer."""
     monkeypatch.setattr("mkdesc.cli.first_run._start", lambda *call: None)  # nothing is left over
     monkeypatch.setattr("mkdesc._support.compiling.PATIENCE", 1000)  # whatever must be compiled
