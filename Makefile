@@ -22,9 +22,10 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 	@if command -v npm >/dev/null && npm install --prefix tools/javascript --no-package-lock --no-audit --no-fund --silent; \
 	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
 
+WORKERS ?= 2
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target loops lint
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
 # written, every process that the tests start compiles the package again, and every worker all tests.)

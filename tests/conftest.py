@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD, cli
+from mkdesc._support.cluster import connect
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.parametrization import as_parametrization
 
@@ -119,6 +121,26 @@ def colmap_here(request, monkeypatch) -> None:
     if request.node.get_closest_marker("isolated") is None:
         for module in ("mkdesc.sfm.mapping", "mkdesc.features.stores.colmap_database"):
             monkeypatch.setattr(f"{module}.run_isolated", lambda call, *given: call(*given))
+
+
+@pytest.fixture(scope="session")
+def _two_workers():
+    pytest.importorskip("distributed")
+    with connect("local:2") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(_two_workers):
+    """A Dask cluster, the same for all tests, of two workers that have started."""
+    client = _two_workers.client
+    client.cluster.scale(2)
+    client.wait_for_workers(2)
+    while not all(
+        isinstance(pid, int) for pid in client.run(os.getpid, on_error="return").values()
+    ):
+        time.sleep(0.05)  # one of them is dead, which is not known yet
+    return _two_workers
 
 
 def _heed_ctrl_c() -> None:

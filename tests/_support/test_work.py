@@ -14,13 +14,6 @@ from mkdesc._support.cluster import Cluster, Done, Lost, connect
 from mkdesc._support.work import in_order, share_memory
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    pytest.importorskip("distributed")
-    with connect("local:2") as cluster:
-        yield cluster
-
-
 def _square(number):
     return number * number
 
