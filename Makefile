@@ -51,7 +51,8 @@ loops-photographs:
 	@$(BIN)/mkdesc compile >/dev/null
 loops-blobs:
 	@$(BIN)/python -c "import numpy; from mkdesc.images.detectors.dog import Dog; \
-		[Dog(sigma=sigma).detect(numpy.zeros((90, 90), 'uint8')) for sigma in (1.6, 1.2)]"
+		noise = numpy.random.default_rng(0).integers(0, 256, (90, 90), 'uint8'); \
+		[Dog(sigma=sigma).detect(noise) for sigma in (1.6, 1.2)]"
 loops-patches:
 	@$(BIN)/python -c "import mkdesc, numpy; [mkdesc.describe(numpy.zeros((1, 64, 64), kind), model) \
 		for model in ('extended', 'paper') for kind in ('uint8', 'float32')]"
