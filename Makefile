@@ -22,9 +22,10 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 	@if command -v npm >/dev/null && npm install --prefix tools/javascript --no-package-lock --no-audit --no-fund --silent; \
 	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
 
+WORKERS ?= 2
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint loops
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target loops lint
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
 # written, every process that the tests start compiles the package again, and every worker all tests.)
@@ -42,10 +43,19 @@ ruff-check:
 ruff-format:
 	$(BIN)/ruff format --check
 
-# The compiled loops that most tests use: in a fresh clone both workers would compile them, at the same time.
-.PHONY: loops
-loops:
-	@$(BIN)/mkdesc compile
+# The compiled loops that take longest and that tests of both workers use: both would compile them, at the same time.
+LOOPS := loops-photographs loops-blobs loops-patches
+.PHONY: loops $(LOOPS)
+loops: $(LOOPS)
+loops-photographs:
+	@$(BIN)/mkdesc compile >/dev/null
+loops-blobs:
+	@$(BIN)/python -c "import numpy; from mkdesc.images.detectors.dog import Dog; \
+		noise = numpy.random.default_rng(0).integers(0, 256, (90, 90), 'uint8'); \
+		[Dog(sigma=sigma).detect(noise) for sigma in (1.6, 1.2)]"
+loops-patches:
+	@$(BIN)/python -c "import mkdesc, numpy; [mkdesc.describe(numpy.zeros((1, 64, 64), kind), model) \
+		for model in ('extended', 'paper') for kind in ('uint8', 'float32')]"
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site

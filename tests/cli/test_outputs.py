@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -134,6 +135,7 @@ CASES = {
 READERS = {"models", "datasets check", "evaluate speed", "info", "compile"}
 
 
+@cache
 def commands():
     """All commands there are, by name."""
 
@@ -150,7 +152,8 @@ def commands():
 def run(name, arguments):
     """The exit code of a command, and what it said."""
     try:
-        return make_app()([*name.split(), *arguments], standalone_mode=False) or 0, ""
+        words = [*name.split(), *arguments]
+        return make_app(words[:1])(words, standalone_mode=False) or 0, ""
     except (ValueError, OSError) as error:
         return 2, str(error)
 

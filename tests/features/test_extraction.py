@@ -15,6 +15,8 @@ from mkdesc.features.extraction import extract_to
 from mkdesc.features.image_features import load_features
 from mkdesc.features.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("colmap_here")
+
 SETTINGS = Settings(max_keypoints=20, model="paper-64")
 NAMES = ["a.png", "b.png", "sub/a.png"]
 FILES = ["f.h5", "f.db"]
@@ -180,6 +182,7 @@ def test_damaged_stores_are_made_again(photos, output, kind):
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name, aside.name}
 
 
+@pytest.mark.isolated
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 @pytest.mark.parametrize("room", [3_000, 12_000])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # old numpy's

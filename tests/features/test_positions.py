@@ -36,7 +36,7 @@ def doubled(image):
 @pytest.fixture(scope="module", params=[quarter, half, doubled])
 def change(request):
     """A photograph, another one of it, and where its places are there."""
-    image = photograph()
+    image = np.ascontiguousarray(photograph()[100:420, 80:400])
     other, matrix = request.param(image)
     return image, np.ascontiguousarray(other), np.array(matrix, float)
 

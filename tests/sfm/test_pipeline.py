@@ -24,9 +24,10 @@ from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("colmap_here")]
 
 OPTIONS = SfmOptions(Settings(max_keypoints=1200, sensitive=True))
+FEW = Settings(max_keypoints=500, sensitive=True)
 
 
 @pytest.fixture
@@ -41,6 +42,7 @@ def images(shared, tmp_path):
     return tmp_path / "images"
 
 
+@pytest.mark.isolated
 def test_cameras_are_where_they_were(shared, images, tmp_path):
     (images / "broken.jpg").write_bytes(b"\xff\xd8")
     out = tmp_path / "model"
@@ -106,7 +108,7 @@ def digest(folder):
 
 
 def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_path):
-    options = SfmOptions(OPTIONS.settings, seed=3)
+    options = SfmOptions(FEW, seed=3)
     matched = match_images(images, tmp_path / "first", options)
     assert matched.images == 6
     assert not (tmp_path / "first" / "sparse").exists()
@@ -213,7 +215,7 @@ def test_a_kill_leaves_nothing_behind(images, tmp_path, moment):
 
 def test_each_place_of_a_mix_is_as_it_is_alone(shared, images, tmp_path):
     """Two scenes and two single photographs, in one folder and in folders of their own."""
-    options = SfmOptions(Settings(max_keypoints=800, sensitive=True), seed=0)
+    options = SfmOptions(FEW, seed=0)
     (tmp_path / "mix").mkdir()
     (tmp_path / "toy").mkdir()
     for file in (shared / "data" / "photos").glob("et_*.jpg"):
@@ -346,6 +348,7 @@ def test_two_at_once_are_refused(noise, tmp_path):
         match_images(noise, tmp_path / "out", OPTIONS)
 
 
+@pytest.mark.isolated
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 @pytest.mark.parametrize("table", ["matches", "two_view_geometries"])
 def test_no_room_on_the_disk(images, tmp_path, table):
@@ -353,7 +356,7 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     import resource
 
     out = tmp_path / "out"
-    base = match_images(images, out, OPTIONS).database
+    base = match_images(images, out, SfmOptions(FEW)).database
     with closing(sqlite3.connect(base)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
         file.execute("DELETE FROM two_view_geometries")
@@ -363,10 +366,10 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
     try:
         with pytest.raises(OSError, match=r"database\.db: cannot be written, is there room"):
-            match_images(images, out, OPTIONS)
+            match_images(images, out, SfmOptions(FEW))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    match_images(images, out, OPTIONS)
+    match_images(images, out, SfmOptions(FEW))
     with closing(sqlite3.connect(base)) as file:
         assert file.execute("SELECT COUNT(*) FROM two_view_geometries").fetchone() == (15,)
 
@@ -427,6 +430,7 @@ def test_a_report_of_another_version_or_with_gaps_is_made_again():
     assert SfmReport.from_dict(whole, {}) is None
 
 
+@pytest.mark.isolated
 def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
     (noise / "broken.png").write_bytes(b"nothing")
     with pytest.raises(

@@ -16,6 +16,8 @@ from mkdesc.features.stores import hloc
 from mkdesc.images.listing import find_images
 from mkdesc.matching.nearest import match_descriptors
 
+pytestmark = pytest.mark.usefixtures("colmap_here")
+
 SETTINGS = Settings(max_keypoints=25)
 
 
