@@ -6,21 +6,20 @@ import pytest
 
 from mkdesc.features.image_pair import better
 from mkdesc.features.wide import _suspected
-from mkdesc.matching import two_views
+from mkdesc.matching import judging
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.coherence import coherence, in_front
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
-from mkdesc.matching.two_views import (
+from mkdesc.matching.judging import (
     AMBIGUOUS,
     UNVERIFIED,
     VERIFIED,
-    TwoViewOptions,
-    TwoViewResult,
     Verdict,
     _false_alarms,
     judge,
-    verify,
 )
+from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
+from mkdesc.matching.two_views import TwoViewResult
 from mkdesc.matching.verification import Verified
 
 SIZE = (480, 640)
@@ -110,7 +109,7 @@ def test_shuffled_matches_must_not_do_nearly_as_well(rng, monkeypatch, share, ex
     few = turned(rng, 36)
     count = verdict(few).places
     assert 20 < count < 50  # of more there is no doubt
-    monkeypatch.setattr(two_views, "_by_chance", lambda *_: round(share * count))
+    monkeypatch.setattr(judging, "_by_chance", lambda *_: round(share * count))
     assert verdict(few).name == expected
 
 

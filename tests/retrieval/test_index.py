@@ -11,7 +11,7 @@ import pytest
 
 import mkdesc
 from mkdesc.features.folder import Settings
-from mkdesc.matching.two_views import Verdict
+from mkdesc.matching.judging import Verdict
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.groups import find_groups, verified_pairs
 from mkdesc.retrieval.signature import make_signature

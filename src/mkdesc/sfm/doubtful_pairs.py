@@ -18,7 +18,8 @@ from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.images.frames import frames_from_points
 from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import FrameMatches
-from mkdesc.matching.two_views import VERIFIED, TwoViewOptions, Verdict, judge
+from mkdesc.matching.judging import VERIFIED, Verdict, judge
+from mkdesc.matching.two_view_geometry import TwoViewOptions
 from mkdesc.matching.verification import Verified
 from mkdesc.retrieval.pairs import AT_HAND
 
@@ -40,7 +41,7 @@ class _VerifiedPair(NamedTuple):
 def drop_doubtful_pairs(base: Path, progress: Progress) -> None:
     """Take geometries that are not believed out of a database; their matches stay.
 
-    The check is that of two photographs (:func:`mkdesc.matching.two_views.judge`), less its
+    The check is that of two photographs (:func:`mkdesc.matching.judging.judge`), less its
     count of matches: of several pairs of an image the mapping needs the weak ones, too. Pairs of
     keypoints that are positions alone, as others write them, are left as they are.
 
@@ -91,7 +92,7 @@ def _read(file: Any, pairs: list[tuple[int, int]]) -> Iterator[_VerifiedPair]:
 
 def _judged(pair: _VerifiedPair) -> tuple[tuple[int, int], Verdict]:
     options = TwoViewOptions(pair.sizes, threshold=WITHIN)
-    return pair.key, judge(pair.matches, pair.verified, options, math.inf)
+    return pair.key, judge(pair.matches, pair.verified, options, believed=math.inf)
 
 
 def geometry_of(known: Any) -> tuple[Floats | None, str]:
