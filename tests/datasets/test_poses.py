@@ -47,7 +47,8 @@ def test_cameras_that_cannot_be_are_named(tmp_path, size, image, message):
 def test_pairs_of_imc_that_are_none_are_named(tmp_path):
     for part in ("calibration", "images", "new-vis-pairs"):
         (tmp_path / part).mkdir()
-    for listed in (np.array(["a-b-c"]), np.arange(3), np.array("a")):
+    no_text = np.array([[ord("a"), ord("-"), 0x110000]], np.uint32).view("U3")
+    for listed in (np.array(["a-b-c"]), np.arange(3), np.array("a"), no_text):
         np.save(tmp_path / "new-vis-pairs/keys-th-0.1.npy", listed)
         with pytest.raises(ValueError, match=r"keys-th-0\.1\.npy: not a list of pairs"):
             read_pose_pairs(tmp_path)
