@@ -12,6 +12,7 @@ from mkdesc._support.files import atomic_folder
 from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.sfm.doubtful_pairs import ambiguous_pairs
 from mkdesc.sfm.log import colmap_log
 from mkdesc.sfm.principal_points import refine_centres
 from mkdesc.sfm.scenes import certain_pairs, scenes_among
@@ -233,6 +234,9 @@ def why_no_model(base: Path, log: Path) -> str:
                 f"no two of {len(names)} images agree beyond chance; the best pair, {best}, "
                 f"has {most[1]} of {most[2]} matches that agree"
             )
+        repeated = ambiguous_pairs(base)
+        if repeated:
+            found += f"; {len(repeated)} pairs are ambiguous, because structure repeats itself"
         return (
             f"{found}: the photographs may overlap too little; try more keypoints, a higher "
             f"ratio, other pairs, or photographs in between (see {log})"
