@@ -226,6 +226,13 @@ def why_no_model(base: Path, log: Path) -> str:
             "ORDER BY 2 DESC, 3 DESC"
         ).fetchone()
     best = "" if most is None else " and ".join(names[image] for image in _ids(most[0]))
+    repeated = ambiguous_pairs(base)
+    if not certain and repeated:
+        return (
+            f"no two of {len(names)} images can be trusted to show the same: structure repeats "
+            f"itself in {len(repeated)} pairs, such as {' and '.join(repeated[0])}; try "
+            f"photographs that also show what is there once (see {log})"
+        )
     if not certain:
         if most is None or not most[2]:
             found = f"no two of {len(names)} images have a match"
@@ -234,9 +241,6 @@ def why_no_model(base: Path, log: Path) -> str:
                 f"no two of {len(names)} images agree beyond chance; the best pair, {best}, "
                 f"has {most[1]} of {most[2]} matches that agree"
             )
-        repeated = ambiguous_pairs(base)
-        if repeated:
-            found += f"; {len(repeated)} pairs are ambiguous, because structure repeats itself"
         return (
             f"{found}: the photographs may overlap too little; try more keypoints, a higher "
             f"ratio, other pairs, or photographs in between (see {log})"
