@@ -16,6 +16,7 @@ POSE = "1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1"
         (f"a.png b.png 0 x {IDENTITY} {IDENTITY} {POSE}".encode(), r"pairs\.txt, line 1: "),
         (f"a.png b.png 0 nan {IDENTITY} {IDENTITY} {POSE}".encode(), r"pairs\.txt, line 1: "),
         (b"\xff\xfe a.png", r"pairs\.txt: not text in UTF-8"),
+        (f"{5000 * 'x'} b {IDENTITY} {IDENTITY} {IDENTITY} 1 0 0".encode(), r"^.{,500}no such"),
     ],
 )
 def test_lists_that_are_none_are_named(tmp_path, content, message):

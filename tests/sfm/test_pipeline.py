@@ -97,6 +97,20 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
         reconstruct(images, out, options=SfmOptions(OPTIONS.settings, ratio=0.8))
 
 
+def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
+    """Any shift by a window fits, so none is taken; the message says why."""
+    rng = np.random.default_rng(0)
+    window = cv2.GaussianBlur(rng.normal(128, 300, (96, 96)), (0, 0), 2)
+    wall = np.tile(window, (5, 9))
+    (tmp_path / "wall").mkdir()
+    for number, left in enumerate((0, 205)):
+        noisy = wall[:, left : left + 600] + rng.normal(0, 1, (480, 600))
+        cv2.imwrite(str(tmp_path / f"wall/{number}.png"), noisy.clip(0, 255).astype(np.uint8))
+    said = r"structure repeats itself in 1 pairs, such as 0\.png and 1\.png"
+    with pytest.raises(ValueError, match=said):
+        reconstruct(tmp_path / "wall", tmp_path / "model", options=OPTIONS)
+
+
 def digest(folder):
     return hashlib.sha256((folder / "sparse/0/points3D.bin").read_bytes()).hexdigest()
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from mkdesc._support.files import read_text
 from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
+from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
 from mkdesc.images.header import read_header
 
@@ -238,7 +239,7 @@ def _listed_pairs(file: Path) -> Iterator[PosePair]:
 
 def _listed_image(file: Path, name: str) -> Path:
     inside = file.parent / "images" / name
-    return inside if inside.is_file() else _existing(file.parent / name)
+    return inside if _is_file(inside) else _existing(file.parent / name)
 
 
 def _imc_pairs(folder: Path) -> list[PosePair]:
@@ -307,6 +308,13 @@ def _check_pose(
 
 
 def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
+    if not _is_file(path):
+        raise ValueError(f"{shorten(str(path), 300)}: no such file")
     return path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # of names that are too long
+        return False
