@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc.evaluation.photographs.extracting import Extraction
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.evaluation.photographs.scoring import PhotographOptions
@@ -58,6 +59,17 @@ def test_methods_are_compared_and_solved(sequences):
         assert row["keypoints"] <= 150
         assert row["CPU s/MP"] > 0
     assert len(results.plots[0].panels[""]["orb"]["x"]) == 10
+
+
+def test_a_cache_that_was_made_again_is_read_again(tmp_path):
+    """In one process, after somebody has removed a run and begun it anew."""
+    extraction = Extraction(tmp_path, 150, None)
+    file = extraction.file("mkdesc", "a")
+    file.parent.mkdir()
+    for count in (3, 5):
+        rows = {"xy": np.zeros((count, 2)), "descriptors": np.zeros((count, 4))}
+        np.savez(file, **rows, seconds=1.0, shape=[30, 40], scale=[1.0, 1.0])
+        assert len(extraction.load("mkdesc", "a").features.xy) == count
 
 
 def test_reduced_photographs_are_scored_in_their_own_pixels(sequences):

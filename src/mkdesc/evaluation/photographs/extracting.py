@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.npy import BROKEN
+from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.progress import Progress
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
+from mkdesc._support.workfolder import cached_reader
 from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFeatures
 from mkdesc.evaluation.photographs.methods import get_method
@@ -71,12 +72,13 @@ class Extraction(NamedTuple):
         return _load(self.file(method, name))
 
 
-@lru_cache(maxsize=64)
+@cached_reader(64)
 def _load(file: Path) -> FoundFeatures:
-    with np.load(file, allow_pickle=False) as arrays:
-        (height, width), (x, y) = arrays["shape"].tolist(), arrays["scale"].tolist()
-        features = PhotographFeatures(arrays["xy"], arrays["descriptors"])
-        return FoundFeatures(features, float(arrays["seconds"]), (height, width), (x, y))
+    names = ("xy", "descriptors", "seconds", "shape", "scale")
+    xy, descriptors, seconds, shape, scale = read_archive(file, names)
+    (height, width), (x, y) = shape.tolist(), scale.tolist()
+    features = PhotographFeatures(xy, descriptors)
+    return FoundFeatures(features, float(seconds), (height, width), (x, y))
 
 
 def read_photograph(path: Path, name: str, max_size: int | None) -> Photograph:
