@@ -37,7 +37,7 @@ from mkdesc.cli.first_run import compile_describing, compile_others
 from mkdesc.features.features import Features
 
 #: Seconds between two looks at the folder, and after which a command hangs.
-LOOK, PATIENCE = 0.001, 120.0
+LOOK, PATIENCE = 0.001, 900.0
 #: Times of the day are written there.
 UNLIKE = ("colmap.log",)
 

@@ -21,8 +21,8 @@ COMMANDS = {
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
     "learn-phototourism": "learn phototourism {data}/subsets/castle -o m.safetensors --dims 8",
     "learn-hpatches": "learn hpatches {data}/strips -o m.safetensors --dims 8",
-    "learn-descriptor": "learn descriptor {data}/demo/views -o m.safetensors --steps 2"
-    " --device cpu",
+    "learn-descriptor": "learn descriptor {data}/photos -o m.safetensors --steps 2 --device cpu"
+    " --head linear --dims 16",
     "learn-keypoints": "learn keypoints {data}/photos -o w.safetensors --steps 2 --device cpu",
     "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
