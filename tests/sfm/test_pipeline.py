@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import os
 import re
 import shutil
 import signal
@@ -109,6 +110,16 @@ def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
     said = r"structure repeats itself in 1 pairs, such as 0\.png and 1\.png"
     with pytest.raises(ValueError, match=said):
         reconstruct(tmp_path / "wall", tmp_path / "model", options=OPTIONS)
+
+
+def test_names_that_colmap_cannot_take_are_refused_before_the_work(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in (b"a.png", b"caf\xe9.png"):
+        file = tmp_path / "in" / os.fsdecode(name)
+        file.write_bytes(cv2.imencode(".png", np.zeros((50, 50), np.uint8))[1].tobytes())
+    with pytest.raises(ValueError, match=r"caf\\udce9\.png.*: expected a name in UTF-8"):
+        reconstruct(tmp_path / "in", tmp_path / "out", options=OPTIONS)
+    assert not (tmp_path / "out" / "features").exists()
 
 
 def digest(folder):

@@ -21,7 +21,7 @@ from mkdesc._support.workfolder import content_part
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import Settings, content_of, extract_features, load_features
 from mkdesc.features.stores import colmap_database as database
-from mkdesc.images.listing import find_images
+from mkdesc.images.listing import check_names, find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.matching.nearest import check_limits
 from mkdesc.retrieval.pairs import AT_HAND, NamePair, all_pairs, read_pairs, sequential_pairs
@@ -210,6 +210,7 @@ def _prepared(
     database.check_cameras(options.cameras, options.camera_model)
     _check_seed(options.seed)
     found = find_images([images])
+    check_names(found, "COLMAP")
     if len(found) < 2:
         raise ValueError(f"{images}: expected two images or more, got {len(found)}")
     if str(pairs) not in PAIRS and not Path(pairs).is_file():
