@@ -7,19 +7,14 @@ from dataclasses import asdict, replace
 import cv2
 import numpy as np
 import pytest
-from scipy.spatial import cKDTree
 
 torch = pytest.importorskip("torch")
 
-from mkdesc.images.detectors.learned import SIGMA, Learned  # noqa: E402
-from mkdesc.images.detectors.learned_weights import (  # noqa: E402
-    Convolution,
-    Weights,
-    load_weights,
-)
+from mkdesc.images.detectors.learned import Learned  # noqa: E402
+from mkdesc.images.detectors.learned_torch import Scorer  # noqa: E402
+from mkdesc.images.detectors.learned_weights import load_weights  # noqa: E402
 from mkdesc.learn import keypoint_training as training  # noqa: E402
 from mkdesc.learn import keypoint_views  # noqa: E402
-from mkdesc.learn.keypoint_offset import measure_offset  # noqa: E402
 from mkdesc.learn.keypoint_rewards import Drawn, Rules, match_points  # noqa: E402
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe, project  # noqa: E402
 from mkdesc.learn.keypoints import hold_out, learn_keypoints, recipe_for  # noqa: E402
@@ -74,36 +69,16 @@ def test_right_matches_rise(learned):
     assert after.precision > before.precision
 
 
-@pytest.mark.parametrize("aside", [(0.0, 0.0), (0.25, -0.125)])
-def test_the_offset_is_that_of_the_kernel(aside):
-    """A kernel whose middle is aside has its peaks on the other side."""
-    rng = np.random.default_rng(0)
-    y, x = np.mgrid[-2:3, -2:3]
-    kernel = np.exp(-((x - aside[0]) ** 2 + (y - aside[1]) ** 2) / 2).astype(np.float32)
-    convolution = Convolution(kernel[None, None], np.zeros(1, np.float32))
-    noise = [cv2.GaussianBlur(rng.normal(size=(200, 240)), (0, 0), 3) for _ in range(3)]
-    images = [cv2.normalize(each, None, 0, 255, 32).astype(np.uint8) for each in noise]
-    found = measure_offset(Weights((convolution,)), images)
-    np.testing.assert_allclose(found, np.negative(aside), atol=0.02)
-
-
-def test_keypoints_do_not_lie_aside(learned, folder, tmp_path):
-    """Half a turn moves them by twice the offset if it is left, and by far less as it is."""
-    offset = np.linalg.norm(learned.weights.offset)
-    assert offset > 0.02
-    learned.save(tmp_path / "w.safetensors")
-    detector = Learned(2000, True, weights=tmp_path / "w.safetensors", repeats=True)
-    moved = []
-    for file in sorted(folder.iterdir()):
-        image = cv2.imread(str(file), 0)
-        here, there = (
-            detector.detect(np.ascontiguousarray(x)).points for x in (image, np.rot90(image, 2))
-        )
-        there[:, :2] = 259 - there[:, :2]
-        away, which = cKDTree(here[:, :3]).query(there[:, :3])
-        level = there[:, 2:3] / SIGMA
-        moved.append(((there - here[which])[:, :2] / level)[away < level[:, 0]])
-    assert np.linalg.norm(np.median(np.concatenate(moved), axis=0)) < offset
+def test_what_is_learned_sees_turned_images_alike(learned, folder):
+    """A quarter turn of an image has the same scores, turned."""
+    scorer = Scorer(learned.weights)
+    gray = (
+        torch.from_numpy(cv2.imread(str(folder / "a.png"), 0)[:, :200].copy()).float()[None] / 255
+    )
+    with torch.no_grad():
+        scores, turned = scorer(gray), scorer(gray.rot90(1, (1, 2)))
+    np.testing.assert_allclose(turned, scores.rot90(1, (1, 2)), rtol=1e-3, atol=1e-3)
+    assert scores.std() > 0.1
 
 
 def test_the_card_says_what_was_done(learned, tmp_path):

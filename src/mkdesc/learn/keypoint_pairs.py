@@ -119,9 +119,8 @@ def _on_level(
 
     bend_x = 2 * score(0, 0) - score(0, -1) - score(0, 1)
     bend_y = 2 * score(0, 0) - score(-1, 0) - score(1, 0)
-    right, low = scorer.offset
-    x = column + m + (score(0, 1) - score(0, -1)) / (2 * bend_x) - right
-    y = row + m + (score(1, 0) - score(-1, 0)) / (2 * bend_y) - low
+    x = column + m + (score(0, 1) - score(0, -1)) / (2 * bend_x)
+    y = row + m + (score(1, 0) - score(-1, 0)) / (2 * bend_y)
     pixel = torch.stack([column + m, row + m], dim=-1)
     good = shown(inside, pixel, level) & (torch.minimum(bend_x, bend_y) > LEAST_BEND)
     good &= strength > -math.inf

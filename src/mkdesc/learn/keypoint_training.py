@@ -30,6 +30,8 @@ from mkdesc.learn.keypoint_rewards import (
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe
 from mkdesc.learn.view_report import Figures
 
+#: Quarter turns make a whole one.
+TURNS = 4
 #: Side of the square of a model that does not say it, in sigmas.
 SIDE = 20.0
 #: Steps between news, and how often, in all, it is checked whether weights are the best so far.
@@ -80,7 +82,7 @@ class Taught:
 
 
 def fresh_weights(recipe: KeypointRecipe, seed: int) -> Weights:
-    """Random weights to begin with.
+    """Random symmetric weights to begin with; see :func:`make_symmetric`.
 
     >>> fresh_weights(KeypointRecipe(), 0).count
     2017
@@ -91,10 +93,38 @@ def fresh_weights(recipe: KeypointRecipe, seed: int) -> Weights:
         fan = before * side**2
         shape = (channels, before, side, side)
         bound = math.sqrt(6 / fan) if channels > 1 else 1 / math.sqrt(fan)
+        bound *= math.sqrt(TURNS)  # a mean of so many varies less
         weight = rng.uniform(-bound, bound, shape).astype(np.float32)
         layers.append(Convolution(weight, np.zeros(channels, np.float32)))
         before = channels
-    return Weights(tuple(layers))
+    scorer = Scorer(Weights(tuple(layers)))
+    make_symmetric(scorer)
+    return Weights(scorer.layers())
+
+
+@torch.no_grad()
+def make_symmetric(scorer: Scorer) -> None:
+    """Change weights so that an image turned by a quarter has the same scores, turned.
+
+    Channels come in fours. A quarter turn of the input turns every channel and moves it to the
+    next of its four, so kernels are turned copies of each other: what is learned of one
+    direction holds for all four, and maxima lie neither left nor right of what they mark. (The
+    image and the score are channels that stay where they are.) The nearest such weights are the
+    mean over the four turns.
+
+    >>> weights = Scorer(fresh_weights(KeypointRecipe(), 0))
+    >>> image = torch.rand(1, 40, 50)
+    >>> torch.allclose(weights(image.rot90(1, (1, 2))), weights(image).rot90(1, (1, 2)), atol=1e-5)
+    True
+    """
+    for conv in scorer.convs:
+        shape = conv.weight.shape
+        out, into = (TURNS if channels % TURNS == 0 else 1 for channels in shape[:2])
+        turned = [conv.weight.view(-1, out, shape[1] // into, into, *shape[2:])]
+        for _ in range(TURNS - 1):
+            turned.append(turned[-1].roll((1, 1), (1, 3)).rot90(1, (-2, -1)))
+        conv.weight.copy_(torch.stack(turned).mean(0).view(shape))
+        conv.bias.copy_(conv.bias.view(-1, out).mean(1).repeat_interleave(out))
 
 
 def describe_with(mkd: MKD, device: torch.device) -> Describe:
@@ -214,6 +244,7 @@ def teach(
     """
     device, began = photos.device, time.perf_counter()
     scorer, describe = Scorer(start).to(device), describe_with(mkd, device)
+    make_symmetric(scorer)
     optimizer = torch.optim.Adam(scorer.parameters(), lr=recipe.rate)
     rng = np.random.default_rng([seed, 5])
     generator = torch.Generator(device).manual_seed(seed + 1)
@@ -243,6 +274,7 @@ def teach(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            make_symmetric(scorer)
             clock.step()
             news.append(torch.stack([matched.right, matched.matches, matched.points]).float())
             if clock.steps % NEWS == 0 or clock.share >= 1:

@@ -43,8 +43,6 @@ MAX_SIDE = 1600
 MIN_SIDE = 96
 #: One in so many photographs is held out.
 HELD_OUT = 10
-#: Photographs on which the offset of the weights is measured, at most.
-MEASURED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +103,6 @@ def learn_keypoints(
         import torch  # noqa: F401
     from mkdesc._support.launching import chosen_device
     from mkdesc.learn import keypoint_training as training
-    from mkdesc.learn.keypoint_offset import measure_offset
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.training import torch_threads
 
@@ -132,8 +129,6 @@ def learn_keypoints(
         len(learned), kept, before, after, taught.steps, taught.seconds, taught.interrupted
     )
     card = _card(report, chosen, model=os.fspath(model), seed=seed, device=str(where))
-    some = [images[name] for name in learned[:MEASURED]]
-    card["offset"] = list(measure_offset(taught.weights, some, str(where)))
     card["began_as"] = "random weights" if start is None else Path(os.fspath(start)).name
     return LearnedKeypoints(replace(taught.weights, card=card), report)
 

@@ -90,7 +90,10 @@ def test_threads_give_the_same_bits(shape, weights, rng):
 
 
 @pytest.mark.parametrize("quarters", [1, 2, 3])
-def test_turned_images_have_turned_keypoints(image, weights, quarters):
+@pytest.mark.parametrize("given", ["random", "keypoints"])
+def test_turned_images_have_turned_keypoints(image, weights, given, quarters):
+    """With random symmetric weights, and with those that come with the package."""
+    weights = weights if given == "random" else given
     found = Learned(weights=weights).detect(image)
     turned = Learned(weights=weights).detect(np.ascontiguousarray(np.rot90(image, -quarters)))
     x, y, sigma, angle = found.points.T
@@ -115,34 +118,6 @@ def test_a_blob_is_where_it_is(tmp_path):
     blob = 40 + 180 * np.exp(-((x - 60.3) ** 2 + (y - 31.6) ** 2) / (2 * 1.5**2))
     found = Learned(1, weights=tmp_path / "b.safetensors").detect(np.rint(blob).astype(np.uint8))
     np.testing.assert_allclose(found.points[0, :2], [60.3, 31.6], atol=0.1)
-
-
-@pytest.mark.parametrize("engine", ["numba", "reference", "torch", "padded"])
-def test_places_are_those_of_peaks_less_the_offset(image, engine, tmp_path):
-    """By the same part of a pixel on every level."""
-    torch = pytest.importorskip("torch") if engine in ("torch", "padded") else None
-    found = []
-    for name, card in (("a", {}), ("b", {"offset": [0.25, -0.125]})):
-        path = tmp_path / f"{name}.safetensors"
-        save_weights(replace(symmetric_weights((8, 8), (5, 3, 5)), card=card), path)
-        how = Learned(300, weights=path, repeats=True)
-        if engine == "padded":
-            points = how.detect_padded(torch.from_numpy(image[None])).points[0].numpy()
-        else:
-            points = replace(how, engine=engine).detect(image).strongest(300).points
-        found.append(points)
-    peaks, places = found
-    _, which = cKDTree(peaks[:, :3]).query(places[:, :3])
-    assert len(places) == 300
-    assert len(np.unique(places[:, 2])) > 2
-    moved = (places - peaks[which])[:, :2] * SIGMA / places[:, 2:3]
-    assert np.mean(np.abs(moved - [-0.25, 0.125]).max(axis=1) < 0.01) > 0.98
-
-
-@pytest.mark.parametrize("offset", [0.1, [0.1], [0.1, 0.6], [0.1, "0.1"], [float("nan"), 0.1], {}])
-def test_offsets_that_are_none_are_refused(offset):
-    with pytest.raises(ValueError, match="offset: expected two numbers up to"):
-        replace(symmetric_weights((), (3,)), card={"offset": offset})
 
 
 def test_masks(image, weights):

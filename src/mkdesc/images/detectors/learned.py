@@ -131,9 +131,8 @@ class Learned:
         self, found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Places x and y (N,) in the image, by its shape and those of the levels."""
-        right, low = self._network().offset
         down, across = (np.array([shape]) / np.array(shapes or [(1, 1)]))[found.level].T
-        return (found.x - right + 0.5) * across - 0.5, (found.y - low + 0.5) * down - 0.5
+        return (found.x + 0.5) * across - 0.5, (found.y + 0.5) * down - 0.5
 
     def _keypoints(
         self, found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]

@@ -22,7 +22,6 @@ class Level(nn.Module):
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
-        self.offset = weights.offset
         self.scorer = Scorer(weights).eval().requires_grad_(False)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -40,8 +39,8 @@ class Level(nn.Module):
         scores = pad(torch.where(peak, scores, -torch.inf), m, value=-torch.inf)
         row = torch.arange(gray.shape[1], device=gray.device)[:, None]
         column = torch.arange(gray.shape[2], device=gray.device)
-        x = pad(torch.where(peak, x - self.offset[0], 0), m) + column
-        y = pad(torch.where(peak, y - self.offset[1], 0), m) + row
+        x = pad(torch.where(peak, x, 0), m) + column
+        y = pad(torch.where(peak, y, 0), m) + row
         across, down = mean_gradients(gray)
         angles = torch.rad2deg(torch.atan2(down, across))
         angles = torch.where(angles < 0, angles + 360, angles)

@@ -187,9 +187,8 @@ def _detect(
     to_y, bend_y = vertex(taken(flat, above).double(), middle, taken(flat, below).double())
     there = torch.isfinite(values) & (torch.minimum(bend_x, bend_y) > LEAST_BEND)
     row, column = pixels // wide + margin, pixels % wide + margin
-    right, low = weights.offset
-    x = (column + to_x - right + 0.5) * table.across[level] - 0.5
-    y = (row + to_y - low + 0.5) * table.down[level] - 0.5
+    x = (column + to_x + 0.5) * table.across[level] - 0.5
+    y = (row + to_y + 0.5) * table.down[level] - 0.5
     if masks is not None:
         there &= shown(x.round(), y.round(), masks)
     factor = table.factors[level].float()

@@ -3,7 +3,7 @@
 An image goes through a pyramid of levels, each 1 / sqrt 2 of the one before. On each, pixels minus
 their mean and over their deviation in 31 x 31 px go through small convolutions, which give a score
 to every pixel. Keypoints are where a score exceeds all others within 5 x 5 px; parabolas through
-its neighbours say where exactly, less the weights' offset. A keypoint's angle is that of the mean
+its neighbours say where exactly. A keypoint's angle is that of the mean
 gradient around it.
 """
 

@@ -32,7 +32,7 @@ class Scorer(nn.Module):
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
-        self.margin, self.offset = weights.margin, weights.offset
+        self.margin = weights.margin
         self.convs = nn.ModuleList()
         for weight, bias in weights.layers:
             conv = nn.Conv2d(weight.shape[1], weight.shape[0], weight.shape[2])

@@ -32,8 +32,6 @@ _CARD = "mkdesc-keypoints"
 MOST_LAYERS, MOST_CHANNELS, LARGEST_KERNEL = 16, 256, 5
 #: Squares of larger scores, which places are computed by, come near the end of float32.
 LARGEST_SCORE = 1e15
-#: Pixels: a keypoint is where its maximum is, or nearly.
-LARGEST_OFFSET = 0.5
 _LONGEST_MESSAGE = 400
 
 
@@ -53,8 +51,7 @@ class Weights:
     layers
         The first takes one channel, the last gives one.
     card
-        What it was taught on, and how: plain values. Its ``offset`` is read: see
-        :attr:`offset`.
+        What it was taught on, and how: plain values.
 
     Examples
     --------
@@ -99,25 +96,6 @@ class Weights:
             before = shape[0]
         if before != 1:
             raise ValueError(f"the last layer gives {before} channels, expected 1")
-        offset = self.card.get("offset", [0.0, 0.0])
-        if not _is_offset(offset):
-            raise ValueError(
-                f"offset: expected two numbers up to {LARGEST_OFFSET}, got {offset!r}"
-            )
-
-    @property
-    def offset(self) -> tuple[float, float]:
-        """How far right and down its scores peak from what they are scores of, in pixels.
-
-        Learned kernels are not symmetric. Half a turn of the image shows it
-        (:mod:`mkdesc.learn.keypoint_offset`); places are those of peaks less this.
-
-        >>> box = Convolution(np.ones((1, 1, 3, 3), np.float32), np.zeros(1, np.float32))
-        >>> Weights((box,)).offset, Weights((box,), {"offset": [-0.02, 0.01]}).offset
-        ((0.0, 0.0), (-0.02, 0.01))
-        """
-        x, y = self.card.get("offset", (0.0, 0.0))
-        return float(x), float(y)
 
     @property
     def margin(self) -> int:
@@ -128,14 +106,6 @@ class Weights:
     def count(self) -> int:
         """How many numbers there are in all."""
         return sum(weight.size + bias.size for weight, bias in self.layers)
-
-
-def _is_offset(offset: object) -> bool:
-    return (
-        isinstance(offset, (list, tuple))
-        and len(offset) == 2
-        and all(isinstance(x, float) and abs(x) <= LARGEST_OFFSET for x in offset)
-    )
 
 
 def bundled_weights() -> list[str]:
