@@ -236,6 +236,29 @@ def test_neighbours_that_look_alike_and_go_apart_are_repetitions(rng):
     assert verdict(mixed, options, exact).name == UNVERIFIED
 
 
+@pytest.mark.parametrize(("changed", "expected"), [(False, VERIFIED), (True, AMBIGUOUS)])
+def test_letters_that_change_places_are_not_believed(rng, changed, expected):
+    """Each moves with itself, along the rows that the geometry allows, and with nothing else."""
+    sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    columns, rows = 8, 5
+    letters = np.stack(
+        np.meshgrid(np.arange(columns) * 76 + 50.0, np.arange(rows) * 90 + 50.0), -1
+    )
+    moved_to = letters.copy()
+    if changed:
+        for row in moved_to:
+            row[:, 0] = rng.permutation(row[:, 0])
+    inner = np.stack(np.meshgrid([-12.0, 0, 12], [-12.0, 0, 12]), -1).reshape(-1, 2)
+    here, there = (
+        (xy[:, :, None] + inner + rng.uniform(-1, 1, inner.shape)).reshape(-1, 2)
+        for xy in (letters, moved_to)
+    )
+    exact = Verified(sideways, np.ones(len(here), bool), "fundamental")
+    options = OPTIONS._replace(geometry="fundamental")
+    found = verdict(matched(frames(here), frames(there)), options, exact)
+    assert found.name == expected, found
+
+
 @pytest.mark.parametrize("shapes", ["right", "wrong"])
 def test_shapes_can_speak_for_a_geometry_but_not_against_it(rng, shapes):
     matches = turned(rng, 40, 200)

@@ -14,7 +14,14 @@ import numpy as np
 
 from mkdesc.matching.affinities import frames_agree, frames_follow
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
-from mkdesc.matching.coherence import MAJORITY, Coherence, coherence, distinct_places, in_front
+from mkdesc.matching.coherence import (
+    MAJORITY,
+    Coherence,
+    coherence,
+    distinct_places,
+    far_coherence,
+    in_front,
+)
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.lookalikes import share_repeated
 from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
@@ -38,6 +45,11 @@ FEWEST = 10
 #: Share of the places of an epipolar geometry that must move together: 0.6 and more do in
 #: photographs of one scene, 0.25 to 0.35 on mirrored facades.
 MOST = 0.5
+
+#: Share of the far places of an epipolar geometry that must move together, if there are so many of
+#: them: a letter or a window moves with itself, wherever it goes. 0.6 and more do in photographs
+#: of one scene, 0.1 to 0.5 where letters or digits have changed places.
+FAR_TOGETHER, FAR_PLACES = 0.55, 15
 
 #: So many places that move together, and this share of all, are no chance, however many matches
 #: are wrong: of what agrees by chance, nothing moves together.
@@ -130,6 +142,14 @@ def judge(
     chance = _by_chance(matches, found, options) if not few and count < PLENTY else 0
     if few or count < TIMES * chance:
         return Verdict(UNVERIFIED, f"{agree}, but only {count} places move with their neighbours")
+    far = far_coherence(_agreeing(matches, found, options), options.sizes)
+    if not flat and far.places >= FAR_PLACES and far.share < FAR_TOGETHER:
+        repeated = far.repeated >= REPEATED
+        return Verdict(
+            AMBIGUOUS if repeated else UNVERIFIED,
+            f"{'ambiguous, repeated structure: ' if repeated else ''}{agree}, but of "
+            f"{far.places} places far from each other only {far.share:.0%} move together",
+        )
     rival = _rival(matches, found, options, count)
     if rival:
         return Verdict(
@@ -152,7 +172,12 @@ def judge(
 def _coherent_inliers(
     matches: FrameMatches, found: Verified, options: TwoViewOptions
 ) -> Coherence:
-    """How the matches that agree move together; those behind a camera do not agree."""
+    """How the matches that agree move together."""
+    return coherence(_agreeing(matches, found, options), options.sizes)
+
+
+def _agreeing(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> FrameMatches:
+    """The matches that agree with a geometry; those behind a camera do not."""
     agree = matches.take(found.inliers)
     if found.matrix is not None:
         matrix, kind = of_pixels(found, options)
@@ -161,7 +186,7 @@ def _coherent_inliers(
             agree = agree.take(in_front(matrix, here, there))
         elif mirrors(matrix, here):
             agree = agree.mirrored()
-    return coherence(agree, options.sizes)
+    return agree
 
 
 def _is_mirrored(
