@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mkdesc.images.detectors.learned import COARSER, LEVELS
+from mkdesc.images.detectors.learned import COARSER, LEVELS, SPARE
 from mkdesc.images.detectors.learned_reference import LEAST_BEND
 from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, pyramid, strict_maxima
 from mkdesc.images.detectors.places import RADIUS
@@ -84,6 +84,11 @@ def find_points(scorer: Scorer, images: Tensor, inside: Tensor, count: int) -> F
     strength, places, scales, angles = (
         torch.cat(parts, dim=1) for parts in zip(*found, strict=True)
     )
+    # All are compared with each other: no more than the detector itself compares.
+    some = min(round(SPARE * count) + 100, strength.shape[1])
+    strength, chosen = strength.topk(some)
+    places = places.gather(1, chosen[..., None].expand(-1, -1, 2))
+    scales, angles = scales.gather(1, chosen), angles.gather(1, chosen)
     kept = torch.cat(
         [
             _unbeaten(*part)
