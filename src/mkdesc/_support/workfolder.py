@@ -130,9 +130,14 @@ def cached_reader(size: int) -> Callable[[Callable[[Path], T]], Callable[[Path],
 
     def decorate(read: Callable[[Path], T]) -> Callable[[Path], T]:
         kept = lru_cache(size)(lambda path, state: read(path))
-        return wraps(read)(lambda path: kept(path, _state(path)))
+        return wraps(read)(lambda path: kept(path, state_of(path)))
 
     return decorate
+
+
+def state_of(location: str | Path) -> str:
+    """What the file system says of an input, its size included: it changes with the input."""
+    return " ".join(_state(location))
 
 
 def content_part(known: str) -> str:

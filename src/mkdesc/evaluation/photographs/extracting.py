@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.progress import Progress
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
-from mkdesc._support.workfolder import cached_reader
+from mkdesc._support.workfolder import cached_reader, state_of
 from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFeatures
 from mkdesc.evaluation.photographs.methods import get_method
@@ -156,8 +157,16 @@ def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     return method
 
 
-#: Methods by name, each made once in a process.
-known_method = lru_cache(maxsize=32)(get_method)
+def known_method(name: str) -> Method:
+    """A method by its name, made once in a process as long as nothing happens to its files."""
+    files = (part for part in re.split("[+:]", name) if Path(part).is_file())
+    return _made(name, tuple(state_of(file) for file in files))
+
+
+@lru_cache(maxsize=32)
+def _made(name: str, _files: tuple[str, ...]) -> Method:
+    return get_method(name)
+
 
 #: Methods that have been used in this process.
 _used: set[str] = set()
