@@ -142,14 +142,9 @@ def judge(
     chance = _by_chance(matches, found, options) if not few and count < PLENTY else 0
     if few or count < TIMES * chance:
         return Verdict(UNVERIFIED, f"{agree}, but only {count} places move with their neighbours")
-    far = far_coherence(_agreeing(matches, found, options), options.sizes)
-    if not flat and far.places >= FAR_PLACES and far.share < FAR_TOGETHER:
-        repeated = far.repeated >= REPEATED
-        return Verdict(
-            AMBIGUOUS if repeated else UNVERIFIED,
-            f"{'ambiguous, repeated structure: ' if repeated else ''}{agree}, but of "
-            f"{far.places} places far from each other only {far.share:.0%} move together",
-        )
+    apart = None if flat else _moves_apart(matches, found, options)
+    if apart is not None:
+        return apart
     rival = _rival(matches, found, options, count)
     if rival:
         return Verdict(
@@ -174,6 +169,19 @@ def _coherent_inliers(
 ) -> Coherence:
     """How the matches that agree move together."""
     return coherence(_agreeing(matches, found, options), options.sizes)
+
+
+def _moves_apart(
+    matches: FrameMatches, found: Verified, options: TwoViewOptions
+) -> Verdict | None:
+    """What to say of an epipolar geometry whose far places do not move together; None: they do."""
+    far = far_coherence(_agreeing(matches, found, options), options.sizes)
+    if far.places < FAR_PLACES or far.share >= FAR_TOGETHER:
+        return None
+    said = f"of {far.places} places far from each other only {far.share:.0%} move together"
+    if far.repeated < REPEATED:
+        return Verdict(UNVERIFIED, said)
+    return Verdict(AMBIGUOUS, f"ambiguous, repeated structure: {said}")
 
 
 def _agreeing(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> FrameMatches:
