@@ -15,7 +15,8 @@ from mkdesc.features.settings import Settings
 from mkdesc.features.view_features import features_in_views
 from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph
-from mkdesc.matching.two_views import TwoViewOptions, guide
+from mkdesc.matching.two_view_geometry import TwoViewOptions
+from mkdesc.matching.two_views import guide
 
 
 def quarter(image):

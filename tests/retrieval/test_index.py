@@ -11,7 +11,7 @@ import pytest
 
 import mkdesc
 from mkdesc.features.settings import Settings
-from mkdesc.matching.two_views import Verdict
+from mkdesc.matching.judging import Verdict
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.groups import find_groups, verified_pairs
 from mkdesc.retrieval.signature import make_signature
@@ -288,7 +288,14 @@ def _not_numbers(file):
     np.save(file, np.full_like(np.load(file), np.nan))
 
 
-@pytest.mark.parametrize("harm", [_cut, _unclosed, _not_numbers])
+def _one_too_large(file):
+    """As a flipped bit of an exponent makes it: a number, but not of a mean of unit vectors."""
+    words = np.load(file)
+    words[0, 0] = 3e38
+    np.save(file, words)
+
+
+@pytest.mark.parametrize("harm", [_cut, _unclosed, _not_numbers, _one_too_large])
 def test_lost_words_and_features_are_made_again(index, scenes, harm):
     before = groups(index)
     (words,) = index.path.glob("words-*")

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import os
 import re
 import shutil
 import signal
@@ -101,6 +102,30 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     assert (out / "sparse" / "0" / "points3D.bin").stat().st_mtime_ns == stamp
     with pytest.raises(ValueError, match=r"other settings \(ratio 0.95 instead of 0.8\)"):
         reconstruct(images, out, options=SfmOptions(OPTIONS.settings, ratio=0.8))
+
+
+def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
+    """Any shift by a window fits, so none is taken; the message says why."""
+    rng = np.random.default_rng(0)
+    window = cv2.GaussianBlur(rng.normal(128, 300, (96, 96)), (0, 0), 2)
+    wall = np.tile(window, (5, 9))
+    (tmp_path / "wall").mkdir()
+    for number, left in enumerate((0, 205)):
+        noisy = wall[:, left : left + 600] + rng.normal(0, 1, (480, 600))
+        cv2.imwrite(str(tmp_path / f"wall/{number}.png"), noisy.clip(0, 255).astype(np.uint8))
+    said = r"structure repeats itself in 1 pairs, such as 0\.png and 1\.png"
+    with pytest.raises(ValueError, match=said):
+        reconstruct(tmp_path / "wall", tmp_path / "model", options=OPTIONS)
+
+
+def test_names_that_colmap_cannot_take_are_refused_before_the_work(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in (b"a.png", b"caf\xe9.png"):
+        file = tmp_path / "in" / os.fsdecode(name)
+        file.write_bytes(cv2.imencode(".png", np.zeros((50, 50), np.uint8))[1].tobytes())
+    with pytest.raises(ValueError, match=r"caf\\udce9\.png.*: expected a name in UTF-8"):
+        reconstruct(tmp_path / "in", tmp_path / "out", options=OPTIONS)
+    assert not (tmp_path / "out" / "features").exists()
 
 
 def digest(folder):

@@ -52,7 +52,7 @@ def command(
 ) -> None:
     """Find photographs of the same scene, the most similar first."""
     from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
-    from mkdesc.matching.two_views import AMBIGUOUS
+    from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.sheet import contact_sheet
 

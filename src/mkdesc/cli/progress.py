@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,10 +129,10 @@ def pace(count: int, seconds: float) -> str:
 
 
 def say_what_changed(
-    index: Index, names: Iterable[str] | None = None, folder: Path | None = None
+    index: Index, read: Collection[str] | None = None, folder: Path | None = None
 ) -> None:
-    """Warn of images of an index that are others by now, of those named or of all."""
-    changed = index.changed(names, folder)
+    """Warn of images of an index that are others by now (:meth:`mkdesc.Index.changed`)."""
+    changed = index.changed(read, folder)
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         some = ", ".join(changed[:3])

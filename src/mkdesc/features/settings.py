@@ -86,9 +86,11 @@ class Settings:
 
 
 def _identity(model: str) -> str:
-    """The name of a bundled model, by whatever file it is asked for, or the digest of another."""
-    if model in bundled_models():
-        return model
+    """The digest of a model; with the name, if it is a bundled one, by whatever file."""
     own = read_card(model).sha256
-    known = {read_card(name).sha256: name for name in bundled_models()}
-    return known.get(own) or f"sha256 {own}"
+    known = {own: model} if model in bundled_models() else _bundled_digests()
+    return f"{known[own]} ({own[:16]})" if own in known else f"sha256 {own}"
+
+
+def _bundled_digests() -> dict[str, str]:
+    return {read_card(name).sha256: name for name in bundled_models()}

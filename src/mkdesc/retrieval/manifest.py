@@ -33,6 +33,8 @@ from mkdesc.retrieval.segments import Segment
 
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
+#: Numbers of words, which are means of unit vectors or of bytes, are never larger.
+LARGEST = 255.0
 #: Names of what a manifest names, and of what a killed process leaves half written.
 _OWN = re.compile(r"segment-[0-9]{6,}|words-[0-9]{6,}\.npy")
 _HALF = re.compile(rf"\.({_OWN.pattern}|index\.json)\.[0-9a-f]{{8}}\.(partial|new)")
@@ -94,7 +96,7 @@ class Manifest:
         """The visual words (K, D)."""
         try:
             words = array_of((folder / self.words).read_bytes())
-            if words.ndim != 2 or words.dtype != np.float32 or not np.isfinite(words).all():
+            if words.ndim != 2 or words.dtype != np.float32 or not (abs(words) <= LARGEST).all():
                 raise ValueError
         except BROKEN:
             what = f"{folder / self.words}: missing or damaged"

@@ -118,13 +118,13 @@ def _match(
                 options.device,
             )
         verify_pairs(base, options.seed, progress)
-        drop_doubtful_pairs(base, progress)
+        drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
             with colmap_log(target):
                 guide_pairs(base, wanted, kept, options.ratio, progress)
             verify_pairs(base, options.seed, progress)
-            drop_doubtful_pairs(base, progress)
+            drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.cameras == "auto":
             share_cameras(base)
 

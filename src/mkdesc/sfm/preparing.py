@@ -19,7 +19,7 @@ from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import extract_features
 from mkdesc.features.image_features import content_of
 from mkdesc.features.stores import colmap_database as database
-from mkdesc.images.listing import find_images
+from mkdesc.images.listing import check_names, find_images
 from mkdesc.matching.nearest import check_limits
 from mkdesc.retrieval.pairs import NamePair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
@@ -55,6 +55,7 @@ def prepare(
     database.check_cameras(options.cameras, options.camera_model)
     check_seed(options.seed)
     found = find_images([images])
+    check_names(found, "COLMAP")
     if len(found) < 2:
         raise ValueError(f"{images}: expected two images or more, got {len(found)}")
     if str(pairs) not in PAIRS and not Path(pairs).is_file():

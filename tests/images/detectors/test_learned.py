@@ -272,6 +272,17 @@ def test_what_is_saved_is_what_is_read(tmp_path):
         np.testing.assert_array_equal(bias, other)
 
 
+def test_weights_that_were_replaced_are_read_again(tmp_path, image):
+    path = tmp_path / "w.safetensors"
+    for seed in (1, 2, 1):
+        save_weights(symmetric_weights((8,), (3, 5), seed), path)
+        found = Learned(50, weights=path).detect(image)
+        alone = tmp_path / f"{seed}.safetensors"
+        save_weights(symmetric_weights((8,), (3, 5), seed), alone)
+        expected = Learned(50, weights=alone).detect(image)
+        np.testing.assert_array_equal(found.points, expected.points)
+
+
 @pytest.mark.parametrize("name", bundled_weights())
 def test_bundled_weights_have_a_card_and_find_keypoints(name, image):
     weights = load_weights(name)
