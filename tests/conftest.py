@@ -122,7 +122,7 @@ def colmap_here(request, monkeypatch) -> None:
             monkeypatch.setattr(f"{module}.run_isolated", lambda call, *given: call(*given))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not of the session: idle workers look around all the time
 def _two_workers():
     pytest.importorskip("distributed")
     with connect("local:2") as cluster:
@@ -131,7 +131,7 @@ def _two_workers():
 
 @pytest.fixture
 def cluster(_two_workers):
-    """A Dask cluster, the same for all tests, of two workers that have started."""
+    """A Dask cluster, the same for all tests of a file, of two workers that have started."""
     client = _two_workers.client
     client.cluster.scale(2)
     client.wait_for_workers(2)
