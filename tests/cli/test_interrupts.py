@@ -25,6 +25,13 @@ def make(folder, *rest, **keywords):
         raise KeyboardInterrupt
 make_hpatches.make_sequence = make
 """
+BY_A_SCHEDULER = """
+import os, signal
+from mkdesc.cli import make_hpatches
+def make(folder, *rest, **keywords):
+    os.kill(os.getpid(), signal.SIGTERM)
+make_hpatches.make_sequence = make
+"""
 AT_THE_END_OF_A_FILE = """
 from mkdesc.cli import make_hpatches
 def make(*rest, **keywords):
@@ -44,6 +51,7 @@ make_hpatches.make_sequence = make
     [
         (IN_THE_MIDDLE_OF_AN_IMPORT, 130, "interrupted; nothing was written"),
         (IN_THE_SECOND_SEQUENCE, 130, "interrupted; run the same command again to resume"),
+        (BY_A_SCHEDULER, 130, "interrupted; run the same command again to resume"),
         (AT_THE_END_OF_A_FILE, 2, "error: a file ended early"),
         (A_LONG_MESSAGE, 2, f"error: {'x' * 997}..."),
     ],

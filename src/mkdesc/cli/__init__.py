@@ -61,6 +61,8 @@ def _run() -> int:
         print(f"mkdesc {__version__}")
         return 0
     app = _load()
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # `timeout` and schedulers end work so
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     import warnings
 
     import typer
