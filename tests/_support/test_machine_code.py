@@ -92,6 +92,31 @@ def test_other_arguments_are_refused():
         loop(good)
 
 
+def test_other_numbers_are_refused():
+    loop = compiled(make_room, "int64")
+    assert loop(np.int32(7)) == 7
+    for bad in (7.5, "7", None, np.ones(1)):
+        with pytest.raises(TypeError, match="make_room, argument 0: "):
+            loop(bad)
+
+
+def test_structures_that_change_are_read_again():
+    """Arrays that are only read stay where they are; of others nothing is kept."""
+    outer = Outer(7, Inner(np.ones((3, 4)), 0.5))
+    sides = Structure(tuple, (Structure(tuple, ("float32",)), Structure(tuple, ("float32",) * 2)))
+    out_type = array_type("float64", 1, written=True)
+    types = (type_of(outer), array_type("int64", 1), sides, "bool", "float32", out_type)
+    loop, out, rest = compiled(add_up, *types), np.zeros(3), (((1,), (2, 3)), True, 1)
+    for writeable in (True, False):
+        outer.inner.matrix.flags.writeable = writeable
+        for count in (1, 2, 3):
+            changed = Outer(count, outer.inner)  # often where the one before was
+            loop(changed, np.ones(4, np.int64), *rest, out)
+            assert out[0] == 6 + count
+    with pytest.raises(ValueError, match="argument"):
+        loop((1,), np.ones(4, np.int64), *rest, out)
+
+
 def make_room(size):
     room = np.empty(size, np.uint8)
     room[0] = 1
@@ -153,7 +178,7 @@ def test_code_is_the_same_wherever_the_source_is():
     )
     code = emit(halve, arguments, "symbol").code
     assert b"symbol" in code
-    assert b"cutting_numba" not in code
+    assert b"cutting_numba.py" not in code
 
 
 OLD = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
