@@ -1,7 +1,7 @@
 # Everything sets itself up: `make test` and `make demo` work in a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: demo test docs gallery bench photographs fuzz kill oldest audit models keypoints ratios dist clean
+.PHONY: demo test docs check-pages gallery screenshots bench photographs fuzz kill oldest audit models keypoints ratios dist clean
 
 # One virtual environment; each set of extras is installed when it is first needed.
 $(BIN)/python:
@@ -22,9 +22,10 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 	@if command -v npm >/dev/null && npm install --prefix tools/javascript --no-package-lock --no-audit --no-fund --silent; \
 	then touch $@; else echo "no npm, or it could not install: the explorer's JavaScript is not checked"; fi
 
+WORKERS ?= 2
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint loops
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target loops lint
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
 # written, every process that the tests start compiles the package again, and every worker all tests.)
@@ -42,18 +43,33 @@ ruff-check:
 ruff-format:
 	$(BIN)/ruff format --check
 
-# The compiled loops that most tests use: in a fresh clone both workers would compile them, at the same time.
-.PHONY: loops
-loops:
-	@$(BIN)/mkdesc compile
+# The compiled loops that take longest and that tests of both workers use: both would compile them, at the same time.
+LOOPS := loops-photographs loops-blobs loops-patches
+.PHONY: loops $(LOOPS)
+loops: $(LOOPS)
+loops-photographs:
+	@$(BIN)/mkdesc compile >/dev/null
+loops-blobs:
+	@$(BIN)/python -c "import numpy; from mkdesc.images.detectors.dog import Dog; \
+		noise = numpy.random.default_rng(0).integers(0, 256, (90, 90), 'uint8'); \
+		[Dog(sigma=sigma).detect(noise) for sigma in (1.6, 1.2)]"
+loops-patches:
+	@$(BIN)/python -c "import mkdesc, numpy; [mkdesc.describe(numpy.zeros((1, 64, 64), kind), model) \
+		for model in ('extended', 'paper') for kind in ('uint8', 'float32')]"
 
 docs: .venv/installed-docs ## the site, into site/
 	rm -rf site
 	$(BIN)/sphinx-build -d build/doctrees --fail-on-warning --keep-going --quiet docs site
 	$(BIN)/python tools/check_site.py site
 
+check-pages: .venv/installed-test .venv/installed-javascript ## a page of each kind of site/ in Chromium: axe, 400 px, searches
+	$(BIN)/python tools/check_pages.py site
+
 gallery: .venv/installed-images,plots,colmap ## the gallery's pictures, into docs/gallery; minutes
 	$(BIN)/python tools/gallery.py
+
+screenshots: .venv/installed-test ## pictures of the explorer and of a reconstruction, into docs; needs Chromium
+	$(BIN)/python tools/screenshots.py
 
 bench: .venv/installed-bench ## speed beside the peers'; prints a table, writes JSON
 	$(BIN)/python benchmarks/speed.py

@@ -24,15 +24,17 @@ from typing import Any
 
 import numpy as np
 
-from mkdesc.datasets import draw_pairs, write_subset
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+from layouts import draw_pairs, write_subset, write_task
+
 from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
     draw_verification,
     read_verification,
-    write_task,
 )
-from mkdesc.datasets.phototourism.layout import Pairs
+from mkdesc.datasets.phototourism.layout import PatchPairs
 from mkdesc.datasets.text_files import read_columns
 from mkdesc.evaluation import evaluate_revisited, run_phototourism, score_pairs
 from mkdesc.evaluation.hpatches.matching import matching
@@ -126,7 +128,7 @@ def single(options: argparse.Namespace, folder: Path, watch: Stopwatch) -> None:
     watch("FPR95 of 1,200,000 scores", lambda: metrics.fpr95(scores, labels))
     points = rng.integers(0, 150_000, len(values))
     table = draw_pairs(points, 100_000)
-    pairs = Pairs(*table.T, points[table[:, 0]] == points[table[:, 1]])
+    pairs = PatchPairs(*table.T, points[table[:, 0]] == points[table[:, 1]])
     watch("Phototourism FPR95, 100,000 pairs", lambda: score_pairs(values, pairs))
     images = points // 200  # about 600 patches in each
     watch(

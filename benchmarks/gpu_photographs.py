@@ -190,7 +190,8 @@ def from_files(folder: Path, count: int, threads: int = 16) -> tuple[float, floa
     """JPEG files per second: features written to a folder, and files that are only decoded."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from mkdesc.features.folder import Settings, extract_features
+    from mkdesc.features.folder import extract_features
+    from mkdesc.features.settings import Settings
     from mkdesc.images.reading import read_gray
 
     files = sorted(folder.glob("*.jpg"))

@@ -31,7 +31,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from mkdesc.features.folder import ImageFeatures, features_path, load_features
+from mkdesc.features.image_features import ImageFeatures, features_path, load_features
 from mkdesc.images import Keypoints, read_gray
 from mkdesc.matching import match_descriptors, verify_matches
 from mkdesc.measures import average_precision

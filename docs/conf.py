@@ -69,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "mkdesc"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_extra_path = ["_generated/extra"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -111,6 +112,40 @@ def _skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options
     return skip or type(member).__name__ == "_tuplegetter"
 
 
+def _readable(app: Sphinx, what: str, name: str, obj: object, options: Any, *said: Any) -> Any:
+    """Write defaults that are functions by their names: Sphinx cannot read them otherwise."""
+    return tuple(text and re.sub(r"<function (\w+)[^>]*>", r"\1", text) for text in said)
+
+
+def _within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Whether a node is inside of one of some kinds."""
+    return node.parent is not None and (
+        isinstance(node.parent, kinds) or _within(node.parent, kinds)
+    )
+
+
+def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Link the first mention of every name that has a page: `match_images`, `mkdesc.learn`."""
+    if page.startswith("reference/"):
+        return
+    known = {}
+    for name, found in app.env.get_domain("py").objects.items():  # type: ignore[attr-defined]
+        if found.docname.startswith("reference/api/names/") and found.node_id == name:
+            known[name] = (found.docname, name)
+            if name.count(".") == 1:
+                known[name.partition(".")[2]] = known[name]
+    for literal in doctree.findall(nodes.literal):
+        called = re.match(r"[\w.]+", literal.astext())
+        target = known.pop(called[0], None) if called else None
+        # Words such as `product` mean the function only where they are called or named in full.
+        plain = called is not None and called[0].islower() and not re.search("[._]", called[0])
+        if target and not plain and not _within(literal, (nodes.reference, nodes.title)):
+            place = f"{app.builder.get_relative_uri(page, target[0])}#{target[1]}"
+            link = nodes.reference("", "", refuri=place, internal=True)
+            literal.replace_self(link)
+            link += literal
+
+
 def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Drop links from the source: they miss what is told of under a shorter name."""
     if page.startswith("_modules/"):
@@ -121,7 +156,7 @@ def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: A
 def setup(app: Sphinx) -> None:
     """Write the references, which come from the source."""
     write_command_line(DOCS / "reference" / "command-line.md")
-    write_api(DOCS / "reference" / "api")
+    write_api(DOCS / "reference" / "api", DOCS / "_generated" / "rooms.md")
     write_export(DOCS / "_generated" / "extra" / "explorer-page.html")
     write_wheel(DOCS / "_generated" / "extra")
     for name in ("match", "retrain", "reconstruct"):
@@ -130,5 +165,7 @@ def setup(app: Sphinx) -> None:
     write_pages(DOCS / "gallery", DOCS / "_generated" / "gallery.md")
     app.add_directive("mermaid", Mermaid)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-signature", _readable)
+    app.connect("doctree-resolved", _link_names)
     app.connect("html-page-context", _no_way_back)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

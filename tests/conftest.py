@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -15,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import typer
 
 from mkdesc import MKD, cli
+from mkdesc._support.cluster import connect
 from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.parametrization import as_parametrization
 
@@ -83,22 +84,6 @@ def replace_file() -> Callable[[Path, Path, str], None]:
     return replace
 
 
-@pytest.fixture(scope="session", autouse=True)
-def commands_are_made_once():
-    """Makes the parser of each command once: typer makes them all again whenever it is called."""
-    make, made = typer.main.get_command_from_info, {}
-
-    def make_once(command_info: typer.models.CommandInfo, **options: Any) -> Any:
-        key = (command_info.callback, command_info.name, *sorted(options.items()))
-        if key not in made:
-            made[key] = make(command_info, **options)
-        return made[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command_from_info", make_once)
-        yield
-
-
 class Ended(NamedTuple):
     """A command that has ended, with what it printed; as :class:`subprocess.CompletedProcess`."""
 
@@ -108,7 +93,7 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys) -> Callable[..., Ended]:
+def run(monkeypatch, capsys, colmap_here) -> Callable[..., Ended]:
     """Runs ``mkdesc`` with these arguments, in this process: starting another takes longer."""
     monkeypatch.setattr("mkdesc._support.compiling.PATIENCE", 1000)  # whatever must be compiled
 
@@ -124,6 +109,37 @@ def run(monkeypatch, capsys) -> Callable[..., Ended]:
         return Ended(int(ended.value.code or 0), *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def colmap_here(request, monkeypatch) -> None:
+    """Lets COLMAP work in this process, but where a test is ``isolated``: starting takes longer.
+
+    It has a process of its own because it may end it, where there is no room on the disk.
+    """
+    if request.node.get_closest_marker("isolated") is None:
+        for module in ("mkdesc.sfm.mapping", "mkdesc.features.stores.colmap_database"):
+            monkeypatch.setattr(f"{module}.run_isolated", lambda call, *given: call(*given))
+
+
+@pytest.fixture(scope="session")
+def _two_workers():
+    pytest.importorskip("distributed")
+    with connect("local:2") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(_two_workers):
+    """A Dask cluster, the same for all tests, of two workers that have started."""
+    client = _two_workers.client
+    client.cluster.scale(2)
+    client.wait_for_workers(2)
+    while not all(
+        isinstance(pid, int) for pid in client.run(os.getpid, on_error="return").values()
+    ):
+        time.sleep(0.05)  # one of them is dead, which is not known yet
+    return _two_workers
 
 
 def _heed_ctrl_c() -> None:

@@ -18,8 +18,13 @@ rooms = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(rooms)
 
 
-def test_no_module_imports_in_a_circle():
-    graph = {name: sorted(targets) for name, targets in rooms.imports().items()}
+@pytest.fixture(scope="module")
+def imports():
+    return rooms.imports()
+
+
+def test_no_module_imports_in_a_circle(imports):
+    graph = {name: sorted(targets) for name, targets in imports.items()}
     assert len(graph) > 100  # the graph is really drawn
     try:
         TopologicalSorter(graph).prepare()
@@ -33,19 +38,19 @@ def test_rooms_do_not_allow_circles():
 
 
 @pytest.mark.parametrize("room", rooms.allowed())
-def test_rooms_use_only_what_they_say(room):
+def test_rooms_use_only_what_they_say(room, imports):
     allowed = rooms.allowed()[room]
     against = [
         f"{module} -> {target}"
-        for module, targets in rooms.imports().items()
+        for module, targets in imports.items()
         for target in targets
         if rooms.room_of(module) == room and rooms.room_of(target) not in {room, *allowed}
     ]
     assert not against
 
 
-def test_only_the_front_door_stands_above_the_rooms():
-    for module, targets in rooms.imports().items():
+def test_only_the_front_door_stands_above_the_rooms(imports):
+    for module, targets in imports.items():
         assert not targets & {*rooms.FRONT_DOOR} or module == "mkdesc.__main__"
 
 

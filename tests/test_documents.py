@@ -17,7 +17,9 @@ import shutil
 import sys
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -35,6 +37,7 @@ GENERATED = (
     DOCS / "_generated",
     DOCS / "gallery",
     DOCS / "reference" / "api",
+    DOCS / "reference" / "api" / "names",
     DOCS / "reference" / "command-line.md",
 )
 PAGES = [
@@ -205,10 +208,15 @@ def commands(block: Block) -> list[tuple[list[str], list[str]]]:
     return found
 
 
+@cache
+def every_command() -> Any:
+    return typer.main.get_command(make_app())
+
+
 def check_command(words: list[str]) -> None:
     """What a command names must be there: options, extras, targets, files."""
     if words[0].endswith("mkdesc"):
-        command, rest = typer.main.get_command(make_app()), words[1:]
+        command, rest = every_command(), words[1:]
         while hasattr(command, "commands"):
             command, rest = command.commands[rest[0]], rest[1:]
         command.make_context(command.name, rest)

@@ -20,10 +20,40 @@ import rooms
 def reference(tmp_path_factory):
     """Names by the module that the pages document them in."""
     folder = tmp_path_factory.mktemp("api")
-    references.write_api(folder)
-    text = "\n".join(page.read_text(encoding="utf-8") for page in folder.iterdir())
+    references.write_api(folder, folder / "rooms.txt")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in folder.rglob("*.md"))
     found = re.findall(r"automodule:: (\S+)\n   :members: (.*)", text)
-    return {module: names.split(", ") for module, names in found}
+    documented = {module: names.split(", ") for module, names in found}
+    directive = r"currentmodule:: (\S+)\n\n\.\. (?:auto|py:)(?:function|class|data):: (\S+)"
+    for module, name in re.findall(directive, text):
+        documented.setdefault(module, []).append(name.removeprefix(f"{module}."))
+    return documented
+
+
+def test_every_name_of_the_front_door_has_a_page_and_a_line(tmp_path):
+    references.write_api(tmp_path, tmp_path / "rooms.txt")
+    listing = (tmp_path / "mkdesc.md").read_text(encoding="utf-8")
+    lines = dict(
+        re.findall(r"^\| \[`(\w+)`\]\(names/mkdesc\.\w+\.md\) \| (.+) \|$", listing, re.M)
+    )
+    assert sorted(lines) == sorted(mkdesc.__all__)
+    page = (tmp_path / "names" / "mkdesc.match_images.md").read_text(encoding="utf-8")
+    assert "autofunction:: mkdesc.match_images" in page
+    assert "[Match two photographs](../../../tutorials/match.md)" in page
+    assert lines["match_images"].startswith("Match two photographs: keypoints")
+    assert lines["POLAR"].startswith("The paper's polar kernel")
+    listed = (tmp_path / "rooms.txt").read_text(encoding="utf-8")
+    assert "| [`mkdesc.learn`](" in listed
+    other = (tmp_path / "names" / "mkdesc.torch.match_descriptors.md").read_text(encoding="utf-8")
+    assert "autofunction" in other  # it has another name where it is defined
+    assert "opencv.md" not in other  # that page uses the other function of this name
+
+
+@pytest.mark.parametrize("name", [name for name in mkdesc.__all__ if not name.isupper()])
+def test_the_front_door_has_examples(name):
+    if name == "TrainedHead":
+        pytest.importorskip("torch")
+    assert ">>> " in getattr(mkdesc, name).__doc__
 
 
 def test_the_front_door_is_documented_whole(reference):

@@ -23,26 +23,26 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from layouts import draw_pairs, write_subset
 
 from mkdesc._support.cluster import Cluster, connect
 from mkdesc._support.work import Workers
 from mkdesc.batches import describe_file
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import learn_photos
 from mkdesc.learn.photos import Recipe
 from mkdesc.retrieval.updating import build_index
-from mkdesc.sfm.pipeline import SfmOptions, match_images
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import match_images
 
 Command = Callable[[Path, Workers], None]
 
 
 def make_data(folder: Path) -> None:
     """Photographs, patches and a labelled subset of noise."""
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
-
     rng = np.random.default_rng(0)
     (folder / "photos").mkdir()
     for number in range(12):

@@ -11,8 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 import rooms
@@ -21,6 +22,15 @@ import rooms
 INSIDE = ("_support", "cli", "compute", "descriptor")
 #: What the names of modules end in that are no interface of anybody's.
 COMPILED = ("_numba", "_triton")
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+#: What the names of the front door are for, by the rooms that they come from.
+FRONT = {
+    "Photographs": ("features", "matching"),
+    "Collections of photographs": ("retrieval",),
+    "Patches and models": ("descriptor", "models"),
+    "Kernels": ("kernels", "visual"),
+    "Learning": ("learn", "heads"),
+}
 
 
 def write_command_line(path: Path) -> None:
@@ -55,42 +65,150 @@ def write_export(path: Path) -> None:
     export_page(path)
 
 
-def write_api(folder: Path) -> None:
-    """A page for the front door and one per room: every public name, once."""
+def write_api(folder: Path, listing: Path) -> None:
+    """The reference of Python: a page per name that people import, and lists of them.
+
+    What `import mkdesc` gives comes first, grouped by what it is for; then a page per room, with
+    its names and, below, what else its modules have. Every name is documented once. The listing
+    has a line for each room, for the page above the folder.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     modules = rooms.modules()
-    seen: set[tuple[str, str]] = set()
+    pages: dict[tuple[str, str], str] = {}
 
-    def fresh(module: str) -> list[str]:
-        """Public names of a module that no earlier page has, under whatever name."""
-        homes = {name: (_home(module, name, modules), name) for name in _public(modules[module])}
-        found = [name for name, home in homes.items() if home not in seen]
-        seen.update(homes.values())
+    def name_pages(module: str) -> dict[str, str]:
+        """The page of each public name of a module; those that have none yet get one."""
+        found = {}
+        for name in _public(modules[module]):
+            home = _home(module, name, modules)
+            if home not in pages:
+                pages[home] = f"{module}.{name}"
+                page = _name_page(module, name, home, modules)
+                _write(folder / "names" / f"{module}.{name}.md", page)
+            found[name] = pages[home]
         return found
 
-    _write(folder / "mkdesc.md", _page("What `import mkdesc` gives", {"mkdesc": fresh("mkdesc")}))
+    front = name_pages("mkdesc")
+    homes = {name: _home("mkdesc", name, modules)[0] for name in front}
+    listed = {
+        title: {name: page for name, page in front.items() if rooms.room_of(homes[name]) in some}
+        for title, some in FRONT.items()
+    }
+    lines = ["# What `import mkdesc` gives", ""]
+    for title, names in listed.items():
+        lines += [f"## {title}", "", *_table(names, "mkdesc", modules), ""]
+    _write(folder / "mkdesc.md", "\n".join([*lines, *_hidden(front.values(), "mkdesc")]))
+    shown = ["| room | what is in it |", "|---|---|"]
     # PyTorch's front door comes before the rooms that it shows things of.
     for room in sorted({*rooms.allowed()} - {*INSIDE}, key=lambda room: (room != "torch", room)):
-        own = [module for module in modules if rooms.room_of(module) == room]
-        documented = {module: fresh(module) for module in own if not module.endswith(COMPILED)}
-        kept = {name: names for name, names in documented.items() if names or name == own[0]}
-        _write(folder / f"{room}.md", _page(f"mkdesc.{room}", kept))
+        name = f"mkdesc.{room}"
+        own = name_pages(name)
+        said = ast.get_docstring(ast.parse(modules[name].read_text(encoding="utf-8"))) or ""
+        words = " ".join(said.partition("\n\n")[0].split()).replace("``", "`")
+        shown.append(f"| [`{name}`]({folder.name}/{room}.md) | {words} |")
+        lines = [f"# {name}", "", "```{eval-rst}", f".. automodule:: {name}", "```", ""]
+        lines += [*_table(own, name, modules), "", *_hidden(own.values(), name)]
+        for module, path in modules.items():
+            if rooms.room_of(module) == room and not module.endswith(COMPILED) and module != name:
+                homes = {inner: _home(module, inner, modules) for inner in _public(path)}
+                fresh = [inner for inner, home in homes.items() if home not in pages]
+                pages |= {homes[inner]: module for inner in fresh}
+                if fresh:
+                    lines += ["", f"## {module}", "", "```{eval-rst}"]
+                    lines += [f".. automodule:: {module}", f"   :members: {', '.join(fresh)}"]
+                    lines += ["```"]
+        _write(folder / f"{room}.md", "\n".join(lines) + "\n")
+    _write(listing, "\n".join([*shown[:2], *sorted(shown[2:])]) + "\n")
 
 
-def _page(title: str, documented: dict[str, list[str]]) -> str:
-    lines = [f"# {title}", ""]
-    for module, names in documented.items():
-        if len(documented) > 1:
-            lines += [f"## {module}", ""]
-        lines += ["```{eval-rst}", f".. automodule:: {module}"]
-        lines += [f"   :members: {', '.join(names)}"] if names else []
-        lines += ["```", ""]
+def _table(names: dict[str, str], module: str, modules: dict[str, Path]) -> list[str]:
+    """Names, each a link to its page, and what they are in a line."""
+    lines = ["| name | what it is |", "|---|---|"]
+    for name, page in names.items():
+        words = _words(*_home(module, name, modules), modules)
+        lines.append(f"| [`{name}`](names/{page}.md) | {words} |")
+    return lines if names else []
+
+
+def _hidden(pages: Iterable[str], module: str) -> list[str]:
+    """A list of the pages that belong to a module, for the navigation."""
+    own = [page for page in pages if page.rpartition(".")[0] == module]
+    return (
+        ["```{toctree}", ":hidden:", "", *(f"names/{page}" for page in own), "```"] if own else []
+    )
+
+
+def _name_page(module: str, name: str, home: tuple[str, str], modules: dict[str, Path]) -> str:
+    """The page of one name: how it is called, what it does, an example, and where it is used."""
+    node = _node(*home, modules)
+    title = f"{module}.{name}".removeprefix("mkdesc.")
+    if isinstance(node, ast.FunctionDef):
+        words, directive = [], [f".. autofunction:: {module}.{name}"]
+    elif isinstance(node, ast.ClassDef):
+        words, directive = [], [f".. autoclass:: {module}.{name}", "   :members:"]
+    else:  # autodoc would tell of the constant's class
+        words, directive = [_words(*home, modules), ""], [f".. py:data:: {name}"]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            directive.append(f"   :value: {ast.unparse(node.value)}")
+    lines = [f"# {title}", "", *words, "```{eval-rst}", f".. currentmodule:: {module}", ""]
+    lines += [*directive, "```", ""]
+    if seen := _seen_in(module, name):
+        lines += ["## Where it is used", "", *(f"* [{title}]({page})" for title, page in seen), ""]
     return "\n".join(lines)
 
 
+def _seen_in(module: str, name: str) -> list[tuple[str, str]]:
+    """Titles and addresses of the pages whose text or code has a name."""
+    # A word, and what the front door has, too, are looked for with their module before them.
+    alike = module != "mkdesc" and name in _public(rooms.modules()["mkdesc"])
+    whole = alike or (name.islower() and "_" not in name)
+    called = rf"\b{module}\.{name}\b" if whole else rf"\b{name}\b"
+    found = []
+    for path in sorted(DOCS.glob("*.md")) + sorted((DOCS / "tutorials").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if path.stem != "index" and re.search(called, text):
+            title = text.partition("\n")[0].removeprefix("# ")
+            found.append((title, f"../../../{path.relative_to(DOCS).as_posix()}"))
+    return found
+
+
+def _words(home: str, name: str, modules: dict[str, Path]) -> str:
+    """The first sentence about a name, as Markdown; of a constant, the comment above it."""
+    node = _node(home, name, modules)
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        text = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    else:
+        lines = modules[home].read_text(encoding="utf-8").splitlines()
+        above = lines[: node.lineno - 1] if node is not None else []
+        text = "\n".join(takewhile(lambda line: line.startswith("#:"), reversed(above)))
+        text = " ".join(line.removeprefix("#: ") for line in reversed(text.splitlines()))
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", " ".join(text.split()))
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+def _node(home: str, name: str, modules: dict[str, Path]) -> ast.stmt | None:
+    """What defines a name in a module."""
+    for node in ast.parse(modules[home].read_text(encoding="utf-8")).body:
+        if getattr(node, "name", None) == name:
+            return node
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if ast.unparse(target) == name:
+                return node
+    return None
+
+
 def _public(path: Path) -> list[str]:
-    """The names in ``__all__``; without it functions, classes, and constants that others cite."""
+    """What a package imports for type checkers or ``__all__`` names; of other modules functions,
+    classes, and constants that others cite.
+    """
     body = ast.parse(path.read_text(encoding="utf-8")).body
+    if path.name == "__init__.py":
+        blocks = [node.body for node in body if isinstance(node, ast.If)]
+        imported = [one for block in blocks for one in block if isinstance(one, ast.ImportFrom)]
+        return sorted(
+            alias.name for one in imported if one.module != "mkdesc" for alias in one.names
+        )
     assigned = [node for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
     named = {ast.unparse(getattr(one, "target", None) or one.targets[0]): one for one in assigned}
     if "__all__" in named:
@@ -106,13 +224,14 @@ def _cited() -> set[str]:
     return {name for text in texts for name in re.findall(r":data:`(?:[^`]*\.)?(\w+)`", text)}
 
 
-def _home(module: str, name: str, modules: dict[str, Path]) -> str:
-    """The module that a name is defined in, wherever it is imported from."""
+def _home(module: str, name: str, modules: dict[str, Path]) -> tuple[str, str]:
+    """The module that a name is defined in, wherever it is imported from, and its name there."""
     for node in ast.walk(ast.parse(modules[module].read_text(encoding="utf-8"))):
-        found = isinstance(node, ast.ImportFrom) and node.module in modules
-        if found and any(alias.name == name for alias in node.names):
-            return _home(node.module, name, modules)
-    return module
+        if isinstance(node, ast.ImportFrom) and node.module in modules:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name and f"{node.module}.{name}" not in modules:
+                    return _home(node.module, alias.name, modules)
+    return module, name
 
 
 def _write(path: Path, text: str) -> None:
@@ -137,7 +256,7 @@ def write_notebook(page: Path, path: Path) -> None:
                 show = f'from IPython.display import Image\n\nImage("{picture}")'
                 cells.append(_cell("code", show))
         elif part.strip():
-            plain = re.sub(r"<!--.*?-->", "", part).strip()
+            plain = re.sub(r"<!--.*?-->|<a .*?</a>", "", part).strip()
             alone = re.sub(r"!?\[([^]]*)\]\((?!https?:)\S+\)", r"\1", plain)
             cells.append(_cell("markdown", alone))
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -1,7 +1,8 @@
 """Failure: too slanted.
 
-The same two images without ``wide``. Few matches are right, no geometry is believed, and the
-result says so. The picture shows the tentative matches.
+The portrait, and the same picture compressed by six along a diagonal, without ``wide``. Few
+matches are right, no geometry is believed, and the result says so. The picture shows the
+tentative matches.
 """
 
 import mkdesc

@@ -31,56 +31,33 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc import sfm as sfm
     from mkdesc import torch as torch
     from mkdesc import visual as visual
-    from mkdesc.descriptor import MKD
-    from mkdesc.features import Features, ImageMatches, load_features, match_images
-    from mkdesc.heads import Statistics, Whitening
-    from mkdesc.kernels import (
-        CARTESIAN,
-        CARTESIAN_RELATIVE,
-        POLAR,
-        POLAR_ABSOLUTE,
-        Parametrization,
-        VonMises,
-        as_parametrization,
-        match_kernel,
-        product,
-        register_feature,
-    )
-    from mkdesc.learn import TrainedHead
-    from mkdesc.matching import match_descriptors, verify_matches
-    from mkdesc.models import bundled_models, describe, load_model, save_model
-    from mkdesc.retrieval import Index, build_index
-    from mkdesc.visual import patch_map
-
-__all__ = [
-    "CARTESIAN",
-    "CARTESIAN_RELATIVE",
-    "MKD",
-    "POLAR",
-    "POLAR_ABSOLUTE",
-    "Features",
-    "ImageMatches",
-    "Index",
-    "Parametrization",
-    "Statistics",
-    "TrainedHead",
-    "VonMises",
-    "Whitening",
-    "as_parametrization",
-    "build_index",
-    "bundled_models",
-    "describe",
-    "load_features",
-    "load_model",
-    "match_descriptors",
-    "match_images",
-    "match_kernel",
-    "patch_map",
-    "product",
-    "register_feature",
-    "save_model",
-    "verify_matches",
-]
+    from mkdesc.descriptor import MKD as MKD
+    from mkdesc.features import Features as Features
+    from mkdesc.features import ImageMatches as ImageMatches
+    from mkdesc.features import load_features as load_features
+    from mkdesc.features import match_images as match_images
+    from mkdesc.heads import Statistics as Statistics
+    from mkdesc.heads import Whitening as Whitening
+    from mkdesc.kernels import CARTESIAN as CARTESIAN
+    from mkdesc.kernels import CARTESIAN_RELATIVE as CARTESIAN_RELATIVE
+    from mkdesc.kernels import POLAR as POLAR
+    from mkdesc.kernels import POLAR_ABSOLUTE as POLAR_ABSOLUTE
+    from mkdesc.kernels import Parametrization as Parametrization
+    from mkdesc.kernels import VonMises as VonMises
+    from mkdesc.kernels import as_parametrization as as_parametrization
+    from mkdesc.kernels import match_kernel as match_kernel
+    from mkdesc.kernels import product as product
+    from mkdesc.kernels import register_feature as register_feature
+    from mkdesc.learn import TrainedHead as TrainedHead
+    from mkdesc.matching import match_descriptors as match_descriptors
+    from mkdesc.matching import verify_matches as verify_matches
+    from mkdesc.models import bundled_models as bundled_models
+    from mkdesc.models import describe as describe
+    from mkdesc.models import load_model as load_model
+    from mkdesc.models import save_model as save_model
+    from mkdesc.retrieval import Index as Index
+    from mkdesc.retrieval import build_index as build_index
+    from mkdesc.visual import patch_map as patch_map
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -59,6 +60,7 @@ def check_one_square(mkd: MKD, name: str, what: str) -> None:
         )
 
 
+@dataclass(eq=False, repr=False)
 class MKD(Estimator):
     """The multiple-kernel descriptor: a transformer from patches to unit vectors.
 
@@ -123,31 +125,17 @@ class MKD(Estimator):
     (10, 175)
     """
 
-    def __init__(
-        self,
-        parametrization: str | Parametrization = "polar+cartesian",
-        patch_size: int = 64,
-        whitening: Whitening | None = None,
-        resize: bool = False,
-        backend: str = "cpu",
-        n_threads: int | None = None,
-        output: str = "float32",
-        head: Head | None = None,
-        side: Side = None,
-        device: str | None = None,
-        ratio: float | None = None,
-    ) -> None:
-        self.parametrization = parametrization
-        self.patch_size = patch_size
-        self.whitening = whitening
-        self.resize = resize
-        self.backend = backend
-        self.n_threads = n_threads
-        self.output = output
-        self.head = head
-        self.side = side
-        self.device = device
-        self.ratio = ratio
+    parametrization: str | Parametrization = "polar+cartesian"
+    patch_size: int = 64
+    whitening: Whitening | None = None
+    resize: bool = False
+    backend: str = "cpu"
+    n_threads: int | None = None
+    output: str = "float32"
+    head: Head | None = None
+    side: Side = None
+    device: str | None = None
+    ratio: float | None = None
 
     def _checked(self) -> tuple[Parametrization, int]:
         """The parametrization and the number of threads, after checking every parameter."""
@@ -278,12 +266,4 @@ class MKD(Estimator):
         return self.squares * parametrization.dims if head is None else head.dims_out
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(two_d_array=False, three_d_array=True),
-            requires_fit=False,
-        )
+        return self._tags(needs_y=False, images=True)

@@ -14,13 +14,6 @@ from mkdesc._support.cluster import Cluster, Done, Lost, connect
 from mkdesc._support.work import in_order, share_memory
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    pytest.importorskip("distributed")
-    with connect("local:2") as cluster:
-        yield cluster
-
-
 def _square(number):
     return number * number
 
@@ -127,6 +120,20 @@ def test_an_innocent_piece_is_waited_for():
         *("begin suspect", "begin innocent", "end innocent"),
         *("begin suspect", "end suspect", "end innocent"),
     ]
+
+
+def test_an_answer_that_comes_as_the_wait_ends_is_taken():
+    """One wait is over, and before anybody looks the piece is done."""
+    pytest.importorskip("distributed")
+
+    def result(timeout=None):
+        if timeout is not None:
+            raise TimeoutError(f"timed out after {timeout} s.")
+        return Done(9, "worker", 1.0)
+
+    client = _Clients()
+    client.submit = lambda *_, **__: SimpleNamespace(result=result, done=lambda: True)
+    assert list(in_order(_square, [3], Cluster(client))) == [9]
 
 
 def test_workers_that_are_gone_are_not_waited_for(monkeypatch):

@@ -12,7 +12,6 @@ import pytest
 
 import mkdesc
 from mkdesc._support import workfolder
-from mkdesc._support.cluster import connect
 from mkdesc.batches import describe_file, describing
 from mkdesc.batches.outputs import Npy
 from mkdesc.datasets.patch_files import open_patches
@@ -239,18 +238,16 @@ def _dies_once(marker, *fixed):
     return describing._describe(*fixed)
 
 
-def test_a_cluster_writes_the_same_bytes_even_if_a_worker_is_killed(file, monkeypatch):
-    pytest.importorskip("distributed")
+def test_a_cluster_writes_the_same_bytes_even_if_a_worker_is_killed(file, cluster, monkeypatch):
     from functools import partial
 
     describe_file(file, file.with_name("alone.npy"))
     real = describing._describe
-    with connect("local:2") as cluster:
-        describe_file(file, file.with_name("together.npy"), workers=cluster)
-        marker = file.with_name("marker")
-        monkeypatch.setattr(describing, "_describe", partial(_dies_once, marker))
-        describe_file(file, file.with_name("killed.npy"), workers=cluster)
-        monkeypatch.setattr(describing, "_describe", real)
+    describe_file(file, file.with_name("together.npy"), workers=cluster)
+    marker = file.with_name("marker")
+    monkeypatch.setattr(describing, "_describe", partial(_dies_once, marker))
+    describe_file(file, file.with_name("killed.npy"), workers=cluster)
+    monkeypatch.setattr(describing, "_describe", real)
     assert marker.exists()
     expected = file.with_name("alone.npy").read_bytes()
     assert file.with_name("together.npy").read_bytes() == expected

@@ -4,16 +4,15 @@ import hashlib
 import os
 import signal
 import sqlite3
-import time
 from contextlib import closing
 
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_subset
 
 import mkdesc
-from mkdesc._support.cluster import Cluster, connect
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc._support.cluster import Cluster
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.long
@@ -51,24 +50,6 @@ def data(tmp_path_factory):
         pairs = {50: draw_pairs(labels, 50)}
         write_subset(folder / "subsets" / name, patches, labels, pairs=pairs)
     return folder
-
-
-@pytest.fixture(scope="module")
-def running():
-    with connect("local:2") as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(running):
-    """One with two workers that have started."""
-    running.client.cluster.scale(2)
-    running.client.wait_for_workers(2)
-    while not all(
-        isinstance(pid, int) for pid in running.client.run(os.getpid, on_error="return").values()
-    ):
-        time.sleep(0.05)  # one of them is dead, which is not known yet
-    return running
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.features.folder import load_features
+from mkdesc.features.image_features import load_features
 
 torch = pytest.importorskip("torch")
 

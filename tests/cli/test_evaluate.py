@@ -3,10 +3,10 @@
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 
 from mkdesc.datasets.hpatches.csv_files import read_csv
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.evaluation.contenders.registry import get_descriptor
 
 
@@ -82,7 +82,7 @@ def test_phototourism_and_compare(tmp_path, rng, run):
     done = run("compare", tmp_path / "mkd-raw", tmp_path / "opencv-sift", "-o", tmp_path / "both")
     assert done.returncode == 0, done.stderr
     assert "opencv-sift: opencv-sift" in done.stdout
-    assert (tmp_path / "both" / "bars.png").exists()
+    assert (tmp_path / "both" / "report.html").exists()
     assert run("datasets", "check", root).stdout.startswith(f"{root}: 2 Phototourism subsets")
 
 

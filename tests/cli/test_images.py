@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from mkdesc.cli.app import make_app
 from mkdesc.matching import two_views
+from mkdesc.matching.judging import Verdict
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_pictures_of_other_things_are_exit_code_one(folder, other, message, run)
 
 def test_repeated_structure_is_exit_code_three(folder, monkeypatch):
     """The reason is in the message and in the files."""
-    said = two_views.Verdict("ambiguous", "ambiguous, repeated structure; seen twice")
+    said = Verdict("ambiguous", "ambiguous, repeated structure; seen twice")
     monkeypatch.setattr(two_views, "judge", lambda *_: said)
     names = [str(folder / name) for name in ("a.png", "b.png", "m.json")]
     done = CliRunner().invoke(make_app(), ["match", *names[:2], "-o", names[2]])

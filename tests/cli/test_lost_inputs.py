@@ -12,7 +12,7 @@ from mkdesc.cli.app import make_app
 def run(*arguments):
     """The exit code of a command, and what it said."""
     try:
-        return make_app()([*map(str, arguments)], standalone_mode=False) or 0, ""
+        return make_app(arguments[:1])([*map(str, arguments)], standalone_mode=False) or 0, ""
     except (ValueError, OSError) as error:
         return 2, str(error)
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -45,6 +46,7 @@ CASES = {
     "features": [
         Case("photos -o {out} --model m.safetensors", ("photos", "index/features")),
         Case("photos -o {out}", ("photos/a.png",), (".h5", ".db")),
+        Case("photos/a.png -o {out}", ("photos/a.png",), (".jpg", ".png")),
     ],
     "index": [Case("photos -o {out} --model m.safetensors", ("photos", "strips"))],
     "find": [
@@ -133,6 +135,7 @@ CASES = {
 READERS = {"models", "datasets check", "evaluate speed", "info", "compile"}
 
 
+@cache
 def commands():
     """All commands there are, by name."""
 
@@ -149,7 +152,8 @@ def commands():
 def run(name, arguments):
     """The exit code of a command, and what it said."""
     try:
-        return make_app()([*name.split(), *arguments], standalone_mode=False) or 0, ""
+        words = [*name.split(), *arguments]
+        return make_app(words[:1])(words, standalone_mode=False) or 0, ""
     except (ValueError, OSError) as error:
         return 2, str(error)
 

@@ -12,7 +12,7 @@ from mkdesc.evaluation.contenders.registry import get_descriptor
 from mkdesc.evaluation.photographs.base import Photograph
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.explorer.data import encode_model
-from mkdesc.features.folder import load_features
+from mkdesc.features.image_features import load_features
 from mkdesc.retrieval import build_index
 from mkdesc.visual.inspection_figure import inspect_pair
 from mkdesc.visual.typical import typical_scores
@@ -88,7 +88,7 @@ def test_an_index_finds_by_two_squares(folder, look_at, run):
     for _ in range(2):  # the second run goes on from the settings that it stored
         done = run("index", folder / "photos", "-o", folder / "index", "--model", model)
         assert done.returncode == 0, done.stderr
-    settings = mkdesc.features.folder.Settings(output="bits")
+    settings = mkdesc.features.settings.Settings(output="bits")
     with pytest.raises(ValueError, match=r"output: an index compares numbers; .* got bits"):
         build_index(folder / "photos", folder / "bits", settings)
 

@@ -2,10 +2,10 @@ import hashlib
 
 import numpy as np
 import pytest
+from layouts import write_sequence, write_subset
 
 from mkdesc.datasets.catalogue import CATALOGUE, check_folder
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 
 
 def test_phototourism(tmp_path):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.colmap import read_model, read_observations
-from mkdesc.features.folder import Settings, extract_features
+from mkdesc.features.folder import extract_features
+from mkdesc.features.settings import Settings
 from mkdesc.features.stores.colmap_database import add_features
 
 pycolmap = pytest.importorskip("pycolmap")

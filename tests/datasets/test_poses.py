@@ -16,12 +16,42 @@ POSE = "1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1"
         (f"a.png b.png 0 x {IDENTITY} {IDENTITY} {POSE}".encode(), r"pairs\.txt, line 1: "),
         (f"a.png b.png 0 nan {IDENTITY} {IDENTITY} {POSE}".encode(), r"pairs\.txt, line 1: "),
         (b"\xff\xfe a.png", r"pairs\.txt: not text in UTF-8"),
+        (f"{5000 * 'x'} b {IDENTITY} {IDENTITY} {IDENTITY} 1 0 0".encode(), r"^.{,500}no such"),
     ],
 )
 def test_lists_that_are_none_are_named(tmp_path, content, message):
     (tmp_path / "pairs.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         read_pose_pairs(tmp_path / "pairs.txt")
+
+
+NO_CAMERA, NO_ROTATION = r"expected a camera's matrix", r"expected a rotation"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "rotation", "message"),
+    [
+        ("1 0 0 0 1 0 0 0 0", IDENTITY, NO_CAMERA),
+        ("1 0 0 0 0 0 0 0 1", IDENTITY, NO_CAMERA),
+        ("1 0 0 0 1e300 0 0 0 1", IDENTITY, NO_CAMERA),
+        (IDENTITY, "1 0 0 0 1 0 0 0 -1", NO_ROTATION),
+        (IDENTITY, "2 0 0 0 2 0 0 0 2", NO_ROTATION),
+        (IDENTITY, "1 0 0 0 1e300 0 0 0 1", NO_ROTATION),
+    ],
+)
+def test_numbers_that_are_no_pose_are_named(tmp_path, matrix, rotation, message):
+    (tmp_path / "images").mkdir()
+    for name in "ab":
+        cv2.imwrite(str(tmp_path / f"images/{name}.png"), np.zeros((24, 32), np.uint8))
+    (tmp_path / "pairs.txt").write_text(f"a.png b.png {IDENTITY} {matrix} {rotation} 1 0 0")
+    with pytest.raises(ValueError, match=rf"pairs\.txt, line 1: {message}"):
+        read_pose_pairs(tmp_path / "pairs.txt")
+    (tmp_path / "cameras").mkdir()
+    for name in "ab":
+        text = f"{matrix} 0 0 0 {rotation} 0 0 0 32 24"
+        (tmp_path / f"cameras/{name}.png.camera").write_text(text)
+    with pytest.raises(ValueError, match=rf"a\.png\.camera: {message}"):
+        read_pose_pairs(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +77,8 @@ def test_cameras_that_cannot_be_are_named(tmp_path, size, image, message):
 def test_pairs_of_imc_that_are_none_are_named(tmp_path):
     for part in ("calibration", "images", "new-vis-pairs"):
         (tmp_path / part).mkdir()
-    for listed in (np.array(["a-b-c"]), np.arange(3), np.array("a")):
+    no_text = np.array([[ord("a"), ord("-"), 0x110000]], np.uint32).view("U3")
+    for listed in (np.array(["a-b-c"]), np.arange(3), np.array("a"), no_text):
         np.save(tmp_path / "new-vis-pairs/keys-th-0.1.npy", listed)
         with pytest.raises(ValueError, match=r"keys-th-0\.1\.npy: not a list of pairs"):
             read_pose_pairs(tmp_path)

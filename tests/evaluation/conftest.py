@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.datasets.phototourism.layout import Interest
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 from mkdesc.kernels.patches import resize_patches
 
 LEVELS = {"r": 5, "e": 15, "h": 30, "t": 50}
@@ -49,6 +49,12 @@ def strips_root(tmp_path_factory):
         '{"a": {"test": ["i_dome", "v_wall"], "train": ["i_lake", "v_boat", "v_yard"]}}'
     )
     return root
+
+
+@pytest.fixture
+def no_plots(monkeypatch):
+    """Draws no plots: they take longer than all else, and most tests do not look at them."""
+    monkeypatch.setattr("mkdesc.evaluation.report.runs.draw_plots", lambda folder, plots: [])
 
 
 @pytest.fixture(scope="session")

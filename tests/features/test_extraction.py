@@ -12,7 +12,10 @@ import pytest
 from mkdesc._support import workfolder
 from mkdesc.features import extraction, folder
 from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings, load_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("colmap_here")
 
 SETTINGS = Settings(max_keypoints=20, model="paper-64")
 NAMES = ["a.png", "b.png", "sub/a.png"]
@@ -179,6 +182,7 @@ def test_damaged_stores_are_made_again(photos, output, kind):
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name, aside.name}
 
 
+@pytest.mark.isolated
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 @pytest.mark.parametrize("room", [3_000, 12_000])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # old numpy's
@@ -215,7 +219,7 @@ def test_two_that_write_one_file_take_turns(photos, output):
     command = (
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         "from mkdesc.features.extraction import extract_to\n"
-        "from mkdesc.features.folder import Settings\n"
+        "from mkdesc.features.settings import Settings\n"
         "settings = Settings(max_keypoints=20, model='paper-64')\n"
         "extract_to(sys.argv[2:], sys.argv[1], settings=settings)"
     )

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from mkdesc import MKD, Features, load_model
-from mkdesc.features.folder import Settings, extract_features, load_features
+from mkdesc.features.folder import extract_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 from mkdesc.images.listing import find_images
 
 torch = pytest.importorskip("torch")

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from mkdesc.features import folder as batch
-from mkdesc.features.folder import Settings, extract_features, load_features, remove_features
+from mkdesc.features.folder import extract_features, remove_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
+from mkdesc.images.detectors import registry
+from mkdesc.images.detectors.learned_weights import load_weights, save_weights
 from mkdesc.images.listing import find_images
-from mkdesc.models import load_model, save_model
+from mkdesc.models import load_model, read_card, save_model
 
 
 @pytest.fixture
@@ -55,14 +59,32 @@ def test_a_second_run_keeps_what_is_there(folder):
         extract_features(images, folder / "out", settings=Settings(max_keypoints=31))
 
 
+@pytest.mark.parametrize("what", ["model", "detector"])
+def test_bundled_files_are_known_by_their_content(folder, monkeypatch, what):
+    """Another release, or somebody, may have put others in their place under the same names."""
+    images = find_images([folder / "in"])
+    extract_features(images, folder / "out", settings=SETTINGS)
+    if what == "model":
+        other = replace(read_card("photo"), sha256="0" * 64)
+        monkeypatch.setattr(batch, "read_card", lambda _: other)
+        message = r"other settings \(model photo \(\w+\) instead of photo \(0+\)\)"
+    else:
+        file = folder / "w.safetensors"
+        save_weights(replace(load_weights("keypoints"), card={}), file)
+        monkeypatch.setattr(registry, "weights_file", lambda _: file)
+        message = r"other settings \(detector_settings weights was another file\)"
+    with pytest.raises(ValueError, match=message):
+        extract_features(images, folder / "out", settings=SETTINGS)
+
+
 def test_models_are_named_if_they_can_be(folder):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", settings=SETTINGS)
-    with pytest.raises(ValueError, match=r"\(model photo instead of paper, side "):
+    with pytest.raises(ValueError, match=r"\(model photo \(\w+\) instead of paper \("):
         extract_features(images, folder / "out", settings=replace(SETTINGS, model="paper"))
     mine = replace(SETTINGS, model=str(folder / "mine.safetensors"))
     card = save_model(load_model("photo").set_params(patch_size=48), mine.model)
-    expected = rf"\(model photo instead of sha256 {card.sha256}\)"
+    expected = rf"\(model photo \(\w+\) instead of sha256 {card.sha256}\)"
     with pytest.raises(ValueError, match=expected):
         extract_features(images, folder / "out", settings=mine)
 

@@ -14,7 +14,9 @@ from mkdesc.features.image_pair import better
 from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph
 from mkdesc.images.drawing import LINES
-from mkdesc.matching.two_views import TwoViewOptions, TwoViewResult, Verdict
+from mkdesc.matching.judging import Verdict
+from mkdesc.matching.two_view_geometry import TwoViewOptions
+from mkdesc.matching.two_views import TwoViewResult
 
 CORNERS = np.array([[[0.0, 0], [399, 0], [399, 299], [0, 299]]])
 

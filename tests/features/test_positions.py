@@ -10,11 +10,13 @@ import pytest
 import mkdesc
 from mkdesc._support.workfolder import check_settings
 from mkdesc.features.extraction import extract_to
-from mkdesc.features.folder import Settings, load_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 from mkdesc.features.view_features import features_in_views
 from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph
-from mkdesc.matching.two_views import TwoViewOptions, guide
+from mkdesc.matching.two_view_geometry import TwoViewOptions
+from mkdesc.matching.two_views import guide
 
 
 def quarter(image):
@@ -35,7 +37,7 @@ def doubled(image):
 @pytest.fixture(scope="module", params=[quarter, half, doubled])
 def change(request):
     """A photograph, another one of it, and where its places are there."""
-    image = photograph()
+    image = np.ascontiguousarray(photograph()[100:420, 80:400])
     other, matrix = request.param(image)
     return image, np.ascontiguousarray(other), np.array(matrix, float)
 

@@ -9,7 +9,8 @@ import pytest
 import mkdesc
 from mkdesc.features import wide
 from mkdesc.matching.frame_matches import LocalFeatures
-from mkdesc.matching.two_views import AMBIGUOUS, UNVERIFIED, VERIFIED, TwoViewOptions, Verdict
+from mkdesc.matching.judging import AMBIGUOUS, UNVERIFIED, VERIFIED, Verdict
+from mkdesc.matching.two_view_geometry import TwoViewOptions
 
 SIZE = (120, 160)
 IMAGES = (np.zeros(SIZE, np.uint8), np.zeros(SIZE, np.uint8))

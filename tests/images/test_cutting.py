@@ -258,7 +258,7 @@ def test_interpolation_between_pixels(rng, interpolation):
 
 
 def test_unknown_interpolation_is_refused():
-    with pytest.raises(ValueError, match="interpolation: expected 'cubic' or 'linear', got 3"):
+    with pytest.raises(ValueError, match="interpolation: expected one of cubic, linear, got 3"):
         cut_patches(np.zeros((9, 9)), [[4, 4, 1, 0]], interpolation=3)
 
 

@@ -53,12 +53,16 @@ def folder(tmp_path_factory):
 def few_pairs(monkeypatch):
     """Figures in less time, for those that do not look at them."""
     monkeypatch.setattr(training, "MEASURED_PAIRS", 2)
+    monkeypatch.setattr(training, "CHECKED_PAIRS", 2)
 
 
 @pytest.fixture(scope="module")
 def learned(folder):
     threads = torch.get_num_threads()
-    made = learn(folder, steps=30)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "MEASURED_PAIRS", 16)
+        patch.setattr(training, "CHECKED_PAIRS", 8)
+        made = learn(folder, steps=30)
     assert torch.get_num_threads() == threads
     return made
 
@@ -232,7 +236,8 @@ def test_bad_arguments_and_photographs(folder, tmp_path):
 def test_the_command_without_numba_and_opencv(folder, tmp_path):
     code = (
         "import sys; sys.modules['numba'] = sys.modules['cv2'] = None;"
-        "from mkdesc.learn import keypoint_training as training; training.MEASURED_PAIRS = 2;"
+        "from mkdesc.learn import keypoint_training as training;"
+        "training.MEASURED_PAIRS = training.CHECKED_PAIRS = 1;"
         "from mkdesc.cli import main; main()"
     )
     output = tmp_path / "mine.safetensors"

@@ -7,13 +7,12 @@ from itertools import pairwise
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 from safetensors.numpy import save_file
 
 from mkdesc import MKD, Statistics
-from mkdesc._support.cluster import connect
 from mkdesc._support.files import read_safetensors
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import (
     TrainingBlock,
@@ -297,12 +296,9 @@ def test_every_source_gives_the_same_model_elsewhere(
     assert len(list((tmp_path / "parts").glob("part-*"))) > 1
 
 
-def test_on_dask(mkd, tmp_path):
-    pytest.importorskip("distributed")
+def test_on_dask(mkd, cluster, tmp_path):
     whitening = Whitening("lw", 16)
     alone = learn_model(cut(4), mkd, whitening=whitening)
-    with connect("local:1") as cluster:
-        found = learn_model(
-            cut(4), mkd, whitening=whitening, workers=cluster, parts=tmp_path / "parts"
-        )
+    parts = tmp_path / "parts"
+    found = learn_model(cut(4), mkd, whitening=whitening, workers=cluster, parts=parts)
     np.testing.assert_array_equal(head_of(found), head_of(alone))

@@ -1,11 +1,11 @@
 import cv2
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_sequence, write_subset
 
 from mkdesc import MKD
 from mkdesc.datasets.colmap import Observations, read_observations
-from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
+from mkdesc.datasets.hpatches.layout import IMAGES
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn import (
     learn_colmap,
@@ -151,15 +151,19 @@ def test_colmap_with_a_damaged_photograph(tmp_path, rng):
     assert len(block.patches)
 
 
-def test_colmap(shared):
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_colmap(shared, tmp_path):
+    """Of three of twelve photographs."""
     pytest.importorskip("pycolmap")
     folder = shared / "data/multiview/lund-door"
+    for photograph in sorted((folder / "images").iterdir())[:3]:
+        (tmp_path / photograph.name).symlink_to(photograph)
     learned = learn_colmap(
-        folder / "sparse", folder / "images", mkd=MKD("cartesian", 32), whitening=whitening()
+        folder / "sparse", tmp_path, mkd=MKD("cartesian", 32), whitening=whitening()
     )
     report = learned.report
-    assert report.points > 5000
-    assert report.pairs > 50_000
+    assert report.points > 4000
+    assert report.pairs > 5000
     assert report.fpr95_learned < 10 < report.fpr95_raw
 
 

@@ -17,7 +17,9 @@ def test_too_few_points_are_refused(tmp_path, labels):
     np.savez(tmp_path / "train.npz", patches=patches, labels=labels)
     arguments = ["learn", "patches", str(tmp_path / "train.npz"), "--dims", "8"]
     with pytest.raises(ValueError, match="labels: expected two patches or more of the same label"):
-        make_app()([*arguments, "-o", str(tmp_path / "m.safetensors")], standalone_mode=False)
+        make_app(["learn"])(
+            [*arguments, "-o", str(tmp_path / "m.safetensors")], standalone_mode=False
+        )
     assert [file.name for file in tmp_path.iterdir()] == ["train.npz"]
 
 
@@ -30,7 +32,7 @@ def test_whatever_is_written_makes_unit_vectors(tmp_path, labels, method):
     arguments = ["learn", "patches", str(tmp_path / "train.npz"), "--method", method]
     model = tmp_path / "m.safetensors"
     try:
-        make_app()([*arguments, "-o", str(model)], standalone_mode=False)
+        make_app(["learn"])([*arguments, "-o", str(model)], standalone_mode=False)
     except ValueError:
         assert not model.exists()
         return

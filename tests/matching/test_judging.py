@@ -6,21 +6,20 @@ import pytest
 
 from mkdesc.features.image_pair import better
 from mkdesc.features.wide import _suspected
-from mkdesc.matching import two_views
+from mkdesc.matching import judging
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.coherence import coherence, in_front
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
-from mkdesc.matching.two_views import (
+from mkdesc.matching.judging import (
     AMBIGUOUS,
     UNVERIFIED,
     VERIFIED,
-    TwoViewOptions,
-    TwoViewResult,
     Verdict,
     _false_alarms,
     judge,
-    verify,
 )
+from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
+from mkdesc.matching.two_views import TwoViewResult
 from mkdesc.matching.verification import Verified
 
 SIZE = (480, 640)
@@ -110,7 +109,7 @@ def test_shuffled_matches_must_not_do_nearly_as_well(rng, monkeypatch, share, ex
     few = turned(rng, 36)
     count = verdict(few).places
     assert 20 < count < 50  # of more there is no doubt
-    monkeypatch.setattr(two_views, "_by_chance", lambda *_: round(share * count))
+    monkeypatch.setattr(judging, "_by_chance", lambda *_: round(share * count))
     assert verdict(few).name == expected
 
 
@@ -235,6 +234,29 @@ def test_neighbours_that_look_alike_and_go_apart_are_repetitions(rng):
     mixed.b[:, :, :2] = turns
     assert coherence(mixed, (SIZE, SIZE)).repeated < 0.2
     assert verdict(mixed, options, exact).name == UNVERIFIED
+
+
+@pytest.mark.parametrize(("changed", "expected"), [(False, VERIFIED), (True, AMBIGUOUS)])
+def test_letters_that_change_places_are_not_believed(rng, changed, expected):
+    """Each moves with itself, along the rows that the geometry allows, and with nothing else."""
+    sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
+    columns, rows = 8, 5
+    letters = np.stack(
+        np.meshgrid(np.arange(columns) * 76 + 50.0, np.arange(rows) * 90 + 50.0), -1
+    )
+    moved_to = letters.copy()
+    if changed:
+        for row in moved_to:
+            row[:, 0] = rng.permutation(row[:, 0])
+    inner = np.stack(np.meshgrid([-12.0, 0, 12], [-12.0, 0, 12]), -1).reshape(-1, 2)
+    here, there = (
+        (xy[:, :, None] + inner + rng.uniform(-1, 1, inner.shape)).reshape(-1, 2)
+        for xy in (letters, moved_to)
+    )
+    exact = Verified(sideways, np.ones(len(here), bool), "fundamental")
+    options = OPTIONS._replace(geometry="fundamental")
+    found = verdict(matched(frames(here), frames(there)), options, exact)
+    assert found.name == expected, found
 
 
 @pytest.mark.parametrize("shapes", ["right", "wrong"])

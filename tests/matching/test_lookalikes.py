@@ -45,6 +45,27 @@ def test_a_shift_of_a_regular_facade_is_not_believed(geometry, shift, noise):
     assert found.verdict != "verified"
 
 
+def another_facade(seed):
+    """A facade of the same windows in a layout of its own, seen a little from aside."""
+    rng = np.random.default_rng(seed)
+    wall = (170 + rng.normal(0, 3, (700, 900))).astype(np.uint8)
+    for x in range(40 + int(rng.integers(0, 60)), 840, int(rng.integers(80, 130))):
+        for y in range(30 + int(rng.integers(0, 60)), 620, int(rng.integers(110, 150))):
+            cv2.rectangle(wall, (x, y), (x + 45, y + 70), 60, -1)
+            cv2.rectangle(wall, (x, y), (x + 45, y + 70), 240, 3)
+            cv2.line(wall, (x + 22, y), (x + 22, y + 70), 240, 3)
+            cv2.line(wall, (x, y + 25), (x + 45, y + 25), 240, 3)
+    corners = np.array([[0, 0], [900, 0], [900, 700], [0, 700]], np.float32)
+    moved = corners + np.outer([1, 1, -1, -1], [0, 1]) * rng.integers(0, 60, (4, 1))
+    aside = cv2.getPerspectiveTransform(corners, moved.astype(np.float32))
+    return cv2.warpPerspective(wall, aside, (900, 700), borderMode=cv2.BORDER_REPLICATE)
+
+
+def test_facades_of_the_same_windows_are_not_one_facade():
+    found = match_images(another_facade(3), another_facade(5), mkdesc.Features(2000))
+    assert found.verdict != "verified"
+
+
 def test_a_facade_of_windows_that_differ_is_believed():
     rng = np.random.default_rng(0)
     wall = facade(rng, same=False)

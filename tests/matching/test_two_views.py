@@ -4,11 +4,12 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.matching import two_views
+from mkdesc.matching import judging
 from mkdesc.matching.coherence import coherence, distinct_places, in_front
 from mkdesc.matching.frame_matches import FrameMatches
+from mkdesc.matching.judging import judge
 from mkdesc.matching.mirrored import mirrored_homography
-from mkdesc.matching.two_views import TwoViewOptions, judge, verify
+from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
 from mkdesc.matching.verification import Verified, verify_matches
 
 SIZE = (600, 800)
@@ -103,7 +104,7 @@ def test_many_places_that_move_together_are_no_chance(rng):
     for there, verdict in ((here[:, 0] - 40, "verified"), (here[::-1, 0], "unverified")):
         matches = in_rows(here, there)[0].followed_by(wrong)
         found = Verified(ROWS, np.arange(630) < 30, "fundamental")
-        assert two_views._false_alarms(matches, found, OPTIONS) > two_views.BELIEVED
+        assert judging._false_alarms(matches, found, OPTIONS) > judging.BELIEVED
         assert judge(matches, found, OPTIONS).name == verdict
 
 
@@ -169,14 +170,14 @@ def test_what_shuffled_matches_do_as_well_is_not_believed(rng, monkeypatch):
     found = verify(matches, "homography", OPTIONS)
     places = judge(matches, found, OPTIONS).places
     assert 10 <= places < 50
-    monkeypatch.setattr(two_views, "_by_chance", lambda *_: places // 2)
+    monkeypatch.setattr(judging, "_by_chance", lambda *_: places // 2)
     assert judge(matches, found, OPTIONS).name == "unverified"
 
 
 def test_shuffled_matches_move_apart(rng):
     matches = of_plane(rng, 45)
     found = verify(matches, "homography", OPTIONS)
-    assert two_views._by_chance(matches, found, OPTIONS) < 5
+    assert judging._by_chance(matches, found, OPTIONS) < 5
 
 
 def test_a_row_of_windows_is_ambiguous(rng):
@@ -269,7 +270,7 @@ def test_a_few_wrong_matches_do_not_make_a_mirror_image(rng):
     there = np.where(here[:, 0] > 400, here[:, 0] - 90, here[:, 0] - 40)
     there[60:] = 300 - here[60:, 0]
     matches, found = in_rows(here, there)
-    assert two_views.share_turned_over(*matches.positions) >= two_views.TURNED_OVER
+    assert judging.share_turned_over(*matches.positions) >= judging.TURNED_OVER
     assert judge(matches, found, OPTIONS).name == "verified"
 
 
@@ -288,6 +289,6 @@ def test_windows_that_go_to_several_others_are_ambiguous(rng, astray):
     matches = matches_of(frames_at(here), frames_at(there))
     found = Verified(ROWS, np.ones(len(here), np.bool_), "fundamental")
     moving = coherence(matches, SIZES)
-    assert moving.coherent > two_views.FEWEST
+    assert moving.coherent > judging.FEWEST
     verdict = judge(matches, found, OPTIONS)
     assert verdict.name == ("ambiguous" if astray else "verified")

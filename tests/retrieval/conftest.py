@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 
 FEW = Settings(max_keypoints=300, output="uint8")
 

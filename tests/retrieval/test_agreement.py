@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mkdesc.features.folder import ImageFeatures
+from mkdesc.features.image_features import ImageFeatures
 from mkdesc.retrieval.agreement import agree
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.folder import Settings
-from mkdesc.matching.two_views import Verdict
+from mkdesc.features.settings import Settings
+from mkdesc.matching.judging import Verdict
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.groups import find_groups, verified_pairs
 from mkdesc.retrieval.signature import make_signature
@@ -182,7 +182,7 @@ def test_photographs_that_were_touched_are_kept_and_read_once(scenes, tmp_path, 
 
 
 def test_an_index_of_another_version_is_searched_but_not_added_to(scenes, index, monkeypatch):
-    for module in ("features.folder", "_support.workfolder"):
+    for module in ("features.settings", "_support.workfolder"):
         monkeypatch.setattr(f"mkdesc.{module}.__version__", "9.9.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 9\.9\.9\)"):
         mkdesc.build_index(scenes, index.path)
@@ -288,7 +288,14 @@ def _not_numbers(file):
     np.save(file, np.full_like(np.load(file), np.nan))
 
 
-@pytest.mark.parametrize("harm", [_cut, _unclosed, _not_numbers])
+def _one_too_large(file):
+    """As a flipped bit of an exponent makes it: a number, but not of a mean of unit vectors."""
+    words = np.load(file)
+    words[0, 0] = 3e38
+    np.save(file, words)
+
+
+@pytest.mark.parametrize("harm", [_cut, _unclosed, _not_numbers, _one_too_large])
 def test_lost_words_and_features_are_made_again(index, scenes, harm):
     before = groups(index)
     (words,) = index.path.glob("words-*")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.retrieval.pairs import (
     AT_HAND,
     all_pairs,

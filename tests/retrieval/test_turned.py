@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 from PIL import Image
 
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.retrieval.index import Index
 from mkdesc.retrieval.sheet import HEIGHT, contact_sheet
 from mkdesc.retrieval.updating import build_index

@@ -1,10 +1,14 @@
 """Pairs of a database that are not believed, and images that a report has doubts about."""
 
+import json
+
 import numpy as np
 import pytest
 
 from mkdesc._support.progress import no_progress
-from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs, frames_of
+from mkdesc.features.image_features import ImageFeatures
+from mkdesc.sfm.doubtful_pairs import ambiguous_pairs, drop_doubtful_pairs, frames_of
+from mkdesc.sfm.mapping import verify_pairs
 from mkdesc.sfm.report import SfmReport, _weak
 
 pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module
@@ -58,6 +62,43 @@ def test_pairs_without_coherence_are_dropped(tmp_path, rng, columns):
     assert matches == [len(x)] * 2  # these stay
 
 
+def shifted_pairs():
+    """Three views, (117, 4) each, of places that move together."""
+    x, y = (axis.ravel() for axis in np.meshgrid(np.arange(40, 780, 60), np.arange(40, 580, 50)))
+    first = np.column_stack([x, y, np.full(len(x), 5), np.zeros(len(x))]).astype(float)
+    return [first + [shift, 0, 0, 0] * (1 + first[:, 1:2] / 600) for shift in (0, 20, -20)]
+
+
+@pytest.mark.parametrize("where", ["folder", "database", "nowhere"])
+def test_shifts_of_identical_windows_are_dropped_and_named(tmp_path, rng, where):
+    """The third image shows eleven things again and again; those of the others all differ."""
+    base = tmp_path / "d.db"
+    keypoints = shifted_pairs()
+    count = len(keypoints[0])
+    make_database(base, keypoints)
+    own = rng.integers(0, 120, (count, 128), np.uint8)
+    windows = own[np.arange(count) % 11] + rng.integers(0, 3, own.shape, np.uint8)
+    for number, data in enumerate((own, own, windows), 1):
+        if where == "folder":
+            scores, size = np.zeros(count, np.float32), np.array([800, 600])
+            points = keypoints[number - 1].astype(np.float32)
+            found = ImageFeatures(points, scores, data.astype(np.float32), size)
+            np.savez(tmp_path / f"{number}.jpg.npz", **vars(found))
+        elif where == "database":
+            described = pycolmap.FeatureDescriptors(pycolmap.FeatureExtractorType.SIFT, data)
+            with pycolmap.Database.open(base) as file:
+                file.write_descriptors(number, described)
+    features = tmp_path if where == "folder" else None
+    drop_doubtful_pairs(base, no_progress, features)
+    lost = where != "nowhere"
+    assert agreeing(base) == ([count, 0 if lost else count], [count, count])
+    assert ambiguous_pairs(base) == ([("1.jpg", "3.jpg")] if lost else [])
+    # COLMAP verifies it anew, as in a run that goes on, and it is dropped anew.
+    verify_pairs(base, 0, no_progress)
+    drop_doubtful_pairs(base, no_progress, features)
+    assert ambiguous_pairs(base) == ([("1.jpg", "3.jpg")] if lost else [])
+
+
 def test_frames_of_keypoints():
     known = np.array([[10, 20, 2, np.pi / 2]], np.float32)
     (frame,) = frames_of(known)
@@ -79,10 +120,13 @@ def test_a_report_names_who_is_missing_or_doubtful():
     report = SfmReport(
         5, 3, 10, 30, 3.0, 0.5, 1, 6, 4, 900, 700,
         unregistered=["d.jpg", "e.jpg"], weak={"c.jpg": ("a.jpg", 40)},
+        ambiguous=[("a.jpg", "d.jpg")],
     )  # fmt: skip
     text = "\n".join(report.lines())
     assert "not registered: d.jpg, e.jpg" in text
     assert "doubtful: c.jpg hangs on 40 matches with a.jpg alone" in text
+    assert "repeated structure, not used: a.jpg and d.jpg" in text
     written = report.to_dict({})
+    assert SfmReport.from_dict(json.loads(json.dumps(written)), {}) == report
     assert written["unregistered"] == ["d.jpg", "e.jpg"]
     assert written["weak"] == {"c.jpg": ("a.jpg", 40)}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mkdesc.features.folder import ImageFeatures
+from mkdesc.features.image_features import ImageFeatures
 from mkdesc.sfm.guided import _guided
 
 pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import os
 import re
 import shutil
 import signal
@@ -17,15 +18,17 @@ import numpy as np
 import pytest
 
 from mkdesc._support.files import own_folder
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.sfm.mapping import check_models
-from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("colmap_here")]
 
 OPTIONS = SfmOptions(Settings(max_keypoints=1200, sensitive=True))
+FEW = Settings(max_keypoints=500, sensitive=True)
 
 
 @pytest.fixture
@@ -40,6 +43,7 @@ def images(shared, tmp_path):
     return tmp_path / "images"
 
 
+@pytest.mark.isolated
 def test_cameras_are_where_they_were(shared, images, tmp_path):
     (images / "broken.jpg").write_bytes(b"\xff\xd8")
     out = tmp_path / "model"
@@ -74,7 +78,10 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     page = (out / "report.html").read_text()
     assert "6 of 6 images registered" in page
     assert page.count("Plotly.newPlot(") >= 5
-    assert page.count("Red: cameras.") == 2  # colours are explained
+    assert page.count("Red: cameras") == 2  # colours are explained
+    assert page.count('"mode":"markers+text"') == 3  # dots have names beside them
+    names = json.dumps(sorted(path.stem for path in images.iterdir()), separators=(",", ":"))
+    assert page.count(f'"text":{names}') == 3
 
     # What is there is not replaced together with what others put there.
     (out / "report.json").rename(tmp_path / "report.json")
@@ -97,12 +104,36 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
         reconstruct(images, out, options=SfmOptions(OPTIONS.settings, ratio=0.8))
 
 
+def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
+    """Any shift by a window fits, so none is taken; the message says why."""
+    rng = np.random.default_rng(0)
+    window = cv2.GaussianBlur(rng.normal(128, 300, (96, 96)), (0, 0), 2)
+    wall = np.tile(window, (5, 9))
+    (tmp_path / "wall").mkdir()
+    for number, left in enumerate((0, 205)):
+        noisy = wall[:, left : left + 600] + rng.normal(0, 1, (480, 600))
+        cv2.imwrite(str(tmp_path / f"wall/{number}.png"), noisy.clip(0, 255).astype(np.uint8))
+    said = r"structure repeats itself in 1 pairs, such as 0\.png and 1\.png"
+    with pytest.raises(ValueError, match=said):
+        reconstruct(tmp_path / "wall", tmp_path / "model", options=OPTIONS)
+
+
+def test_names_that_colmap_cannot_take_are_refused_before_the_work(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in (b"a.png", b"caf\xe9.png"):
+        file = tmp_path / "in" / os.fsdecode(name)
+        file.write_bytes(cv2.imencode(".png", np.zeros((50, 50), np.uint8))[1].tobytes())
+    with pytest.raises(ValueError, match=r"caf\\udce9\.png.*: expected a name in UTF-8"):
+        reconstruct(tmp_path / "in", tmp_path / "out", options=OPTIONS)
+    assert not (tmp_path / "out" / "features").exists()
+
+
 def digest(folder):
     return hashlib.sha256((folder / "sparse/0/points3D.bin").read_bytes()).hexdigest()
 
 
 def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_path):
-    options = SfmOptions(OPTIONS.settings, seed=3)
+    options = SfmOptions(FEW, seed=3)
     matched = match_images(images, tmp_path / "first", options)
     assert matched.images == 6
     assert not (tmp_path / "first" / "sparse").exists()
@@ -139,8 +170,9 @@ def test_databases_that_cannot_be_mapped(images, tmp_path):
 
 KILLED = """
 import os, signal, sys
-from mkdesc.features.folder import Settings
-from mkdesc.sfm.pipeline import SfmOptions, match_images
+from mkdesc.features.settings import Settings
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import match_images
 def tell(what, done, total):
     if what == "matching" and done == 7:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -176,9 +208,10 @@ def test_matching_goes_on_after_a_kill(images, tmp_path):
 
 KILLED_MAPPING = """
 import os, signal, sys
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.sfm import mapping
-from mkdesc.sfm.pipeline import SfmOptions, reconstruct
+from mkdesc.sfm.options import SfmOptions
+from mkdesc.sfm.pipeline import reconstruct
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 def tell(what, done, total):
@@ -207,7 +240,7 @@ def test_a_kill_leaves_nothing_behind(images, tmp_path, moment):
 
 def test_each_place_of_a_mix_is_as_it_is_alone(shared, images, tmp_path):
     """Two scenes and two single photographs, in one folder and in folders of their own."""
-    options = SfmOptions(Settings(max_keypoints=800, sensitive=True), seed=0)
+    options = SfmOptions(FEW, seed=0)
     (tmp_path / "mix").mkdir()
     (tmp_path / "toy").mkdir()
     for file in (shared / "data" / "photos").glob("et_*.jpg"):
@@ -233,7 +266,7 @@ def test_each_place_of_a_mix_is_as_it_is_alone(shared, images, tmp_path):
 
 
 def test_pairs_are_chosen(images, tmp_path, monkeypatch):
-    monkeypatch.setattr("mkdesc.sfm.pipeline.FEW", 4)
+    monkeypatch.setattr("mkdesc.sfm.preparing.FEW", 4)
     monkeypatch.setattr("mkdesc.retrieval.similar.neighbours_for", lambda images: 1)
     options = SfmOptions(Settings(max_keypoints=300, sensitive=True))
     counts = {}
@@ -309,7 +342,7 @@ def test_only_the_pairs_that_are_asked_for_stay_matched(noise, tmp_path):
 
 def test_matches_of_another_version_are_not_mixed(noise, tmp_path, monkeypatch):
     match_images(noise, tmp_path / "out", OPTIONS)
-    monkeypatch.setattr("mkdesc.features.folder.__version__", "0.0.9")
+    monkeypatch.setattr("mkdesc.features.settings.__version__", "0.0.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
         match_images(noise, tmp_path / "out", OPTIONS)
 
@@ -340,6 +373,7 @@ def test_two_at_once_are_refused(noise, tmp_path):
         match_images(noise, tmp_path / "out", OPTIONS)
 
 
+@pytest.mark.isolated
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
 @pytest.mark.parametrize("table", ["matches", "two_view_geometries"])
 def test_no_room_on_the_disk(images, tmp_path, table):
@@ -347,7 +381,7 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     import resource
 
     out = tmp_path / "out"
-    base = match_images(images, out, OPTIONS).database
+    base = match_images(images, out, SfmOptions(FEW)).database
     with closing(sqlite3.connect(base)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
         file.execute("DELETE FROM two_view_geometries")
@@ -357,10 +391,10 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
     try:
         with pytest.raises(OSError, match=r"database\.db: cannot be written, is there room"):
-            match_images(images, out, OPTIONS)
+            match_images(images, out, SfmOptions(FEW))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    match_images(images, out, OPTIONS)
+    match_images(images, out, SfmOptions(FEW))
     with closing(sqlite3.connect(base)) as file:
         assert file.execute("SELECT COUNT(*) FROM two_view_geometries").fetchone() == (15,)
 
@@ -421,6 +455,7 @@ def test_a_report_of_another_version_or_with_gaps_is_made_again():
     assert SfmReport.from_dict(whole, {}) is None
 
 
+@pytest.mark.isolated
 def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
     (noise / "broken.png").write_bytes(b"nothing")
     with pytest.raises(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # tools
+
+from layouts import draw_pairs, write_subset
 
 __all__ = ["COMMANDS", "earlier", "make_inputs"]
 
@@ -19,6 +24,10 @@ COMMANDS = {
     "describe-parquet": "describe {data}/patches.npy -o out.parquet --raw cartesian",
     "learn": "learn patches {data}/train.npz -o m.safetensors --dims 8 --ridge 1e-3",
     "learn-photos": "learn photos {data}/photos -o m.safetensors --keypoints 40 --dims 16",
+    "learn-phototourism": "learn phototourism {data}/subsets/castle -o m.safetensors --dims 8",
+    "learn-hpatches": "learn hpatches {data}/strips -o m.safetensors --dims 8",
+    "learn-descriptor": "learn descriptor {data}/photos -o m.safetensors --steps 2 --device cpu"
+    " --head linear --dims 16",
     "learn-keypoints": "learn keypoints {data}/photos -o w.safetensors --steps 2 --device cpu",
     "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
@@ -34,8 +43,8 @@ COMMANDS = {
     "sfm-whole": "sfm {data}/demo/views -o model --keypoints 1000 --seed 1",
     "make-hpatches": "make-hpatches {data}/graf {data}/wall -o strips --max-patches 20",
     "export-csv": "export hpatches-csv {data}/strips -o csv",
-    "evaluate": "evaluate hpatches {data}/strips -o run -d mkd-raw,default --tasks matching",
-    "evaluate-pairs": "evaluate phototourism {data}/subsets -o run -d mkd-raw,default",
+    "evaluate": "evaluate hpatches {data}/strips -o run -d mkd-raw,paper --tasks matching",
+    "evaluate-pairs": "evaluate phototourism {data}/subsets -o run -d mkd-raw,paper",
     "evaluate-planes": "evaluate homography {data}/sequences -o run -m rootsift,mkdesc",
     "evaluate-poses": "evaluate pose {data}/posed -o run -m rootsift,mkdesc",
     "compare": "compare {data}/run1 {data}/run2 -o both",
@@ -117,8 +126,6 @@ def _write_posed(folder: Path, scene: NDArray[np.uint8]) -> None:
 
 def _write_subset(folder: Path, rng: np.random.Generator) -> None:
     """A subset in the Phototourism layout: 60 points, two patches of each."""
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
-
     folder.parent.mkdir(exist_ok=True)
     labels = np.repeat(np.arange(60), 2)
     noisy = np.repeat(rng.random((60, 64, 64)), 2, axis=0) + rng.normal(0, 0.05, (120, 64, 64))

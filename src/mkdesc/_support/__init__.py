@@ -1,5 +1,4 @@
-"""What everybody needs and nobody asks of: files, threads, compiling, parameters, text,
-versions.
+"""What every room may use: files, threads, compiling, parameters, text, versions.
 
 May use: no other room.
 """

@@ -14,7 +14,7 @@ MOST_SQUARES = 16
 def check_integer(
     name: str, value: object, least: int = 1, most: int | None = None, optional: bool = False
 ) -> None:
-    """Refuse what is no integer within bounds; with ``optional``, None is one.
+    """Refuse anything but an integer within bounds; with ``optional``, None is accepted too.
 
     >>> check_integer("k", 0)
     Traceback (most recent call last):
@@ -37,7 +37,7 @@ def check_number(
     below: float | None = None,
     optional: bool = False,
 ) -> None:
-    """Refuse what is no finite number within bounds; with ``optional``, None is one.
+    """Refuse anything but a finite number within bounds; ``optional``: None is accepted too.
 
     >>> check_number("power", 2, above=0, most=1)
     Traceback (most recent call last):
@@ -77,7 +77,7 @@ def checked_sides(side: object) -> tuple[float, ...]:
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str:
-    """Refuse what is none of some texts; the text otherwise.
+    """Refuse anything but one of these texts, and return the text.
 
     >>> check_choice("method", "ica", ["pca", "lw"])
     Traceback (most recent call last):

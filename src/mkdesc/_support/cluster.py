@@ -217,8 +217,8 @@ class _Future:
             try:
                 return self._future.result(timeout=ANSWER_TIMEOUT)
             except TimeoutError:
-                if self._future.done():  # what the work itself has raised
-                    raise
+                if self._future.done():  # meanwhile; or the work itself has raised this
+                    return self._future.result()
                 self._cluster.look_after()
 
     def cancel(self) -> None:

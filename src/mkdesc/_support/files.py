@@ -317,7 +317,7 @@ def _exchange(new: Path, old: Path) -> None:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file; ValueError for bytes that are none."""
+    """The text of a UTF-8 file; ValueError for other bytes."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -325,7 +325,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """What a JSON file holds; ValueError of one line if it is none."""
+    """What a JSON file holds; ValueError of one line if it holds none."""
     text = read_text(path)
     try:
         return json.loads(text)

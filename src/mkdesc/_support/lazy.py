@@ -10,8 +10,10 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def lazy_names(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports nothing before it is needed.
+def lazy_names(
+    package: str,
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package that imports when it must.
 
     The names are those that the package imports for type checkers, ``if TYPE_CHECKING``. Modules
     of the package are reached by their names as well, imported or not.
@@ -24,9 +26,9 @@ def lazy_names(package: str) -> tuple[Callable[[str], object], Callable[[], list
     Examples
     --------
     >>> import mkdesc.batches
-    >>> get, names = lazy_names("mkdesc.batches")
-    >>> names()
-    ['FORMATS', 'describe_file']
+    >>> get, names, public = lazy_names("mkdesc.batches")
+    >>> names() == public == ['FORMATS', 'describe_file']
+    True
     >>> get("describe_file").__module__
     'mkdesc.batches.describing'
     """
@@ -55,4 +57,4 @@ def lazy_names(package: str) -> tuple[Callable[[str], object], Callable[[], list
     def names() -> list[str]:
         return sorted(home_of)
 
-    return get, names
+    return get, names, [name for name in names() if home_of[name] != package]

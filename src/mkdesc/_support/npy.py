@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import tokenize
 import warnings
 import zipfile
@@ -105,6 +106,10 @@ def _check_length(header: ArrayHeader, left: int) -> None:
 
 
 def _shaped(flat: NDArray[Any], header: ArrayHeader) -> NDArray[Any]:
+    if flat.dtype.kind == "U" and flat.dtype.itemsize:
+        codes = flat.view(flat.dtype.byteorder.replace("|", "=") + "u4")
+        if codes.max(initial=0) > sys.maxunicode:  # Python cannot make a text of it
+            raise ValueError("text with characters that there are not")
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 

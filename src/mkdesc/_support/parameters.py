@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import wraps
-from typing import Any, ClassVar, Self
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 #: What ``transform`` may return: arrays, or data frames of one of two packages.
 CONTAINERS = ("default", "pandas", "polars")
@@ -21,24 +24,48 @@ class Estimator:
     ``transform`` of a subclass returns goes into the container that :meth:`set_output` chose.
     """
 
-    #: The arguments of the constructor.
-    _arguments: ClassVar[Mapping[str, inspect.Parameter]]
     #: The choice of :meth:`set_output`, under the name that scikit-learn's ``clone`` copies.
     _sklearn_output_config: dict[str, str]
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls._arguments = inspect.signature(cls).parameters
         if "transform" in cls.__dict__:
             cls.transform = _contained(cls.transform)  # type: ignore[attr-defined]
+
+    @classmethod
+    @cache
+    def _arguments(cls) -> Mapping[str, inspect.Parameter]:
+        """The arguments of the constructor."""
+        return inspect.signature(cls).parameters
 
     @property
     def _n_features_out(self) -> int:
         """How many numbers ``transform`` returns per row: as many as what was learned makes."""
         head: Any = getattr(self, "head_", None)
         if head is None:
-            raise ValueError(f"this {type(self).__name__} is not fitted: call fit first")
+            raise self._not_fitted()
         return int(head.dims_out)
+
+    def _not_fitted(self) -> Exception:
+        """What to raise where something must have been learned: scikit-learn's, if it is there."""
+        message = f"this {type(self).__name__} is not fitted: call fit first"
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            return ValueError(message)
+        return NotFittedError(message)
+
+    def _tags(self, *, needs_y: bool, images: bool = False) -> Tags:
+        """scikit-learn's tags of a transformer of vectors, or of images, which needs no fit."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=needs_y),
+            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
+            input_tags=InputTags(two_d_array=not images, three_d_array=images),
+            requires_fit=not images,
+        )
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
@@ -75,7 +102,7 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; with ``deep``, those of estimators among them too."""
         params = {}
-        for name in self._arguments:
+        for name in self._arguments():
             value = getattr(self, name)
             params[name] = value
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
@@ -104,7 +131,7 @@ class Estimator:
         shown = (
             f"{name}={value!r}"
             for name, value in self.get_params(deep=False).items()
-            if value is not self._arguments[name].default
+            if value is not self._arguments()[name].default
         )
         return f"{type(self).__name__}({', '.join(shown)})"
 

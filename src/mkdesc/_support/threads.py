@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 from mkdesc._support.check import check_integer
+
+P = TypeVar("P")
+T = TypeVar("T")
 
 
 def available_threads() -> int:
@@ -28,9 +33,22 @@ def checked_threads(n_threads: int | None, name: str = "n_threads") -> int:
     return int(n_threads)
 
 
+def in_threads(function: Callable[[P], T], items: Iterable[P], threads: int) -> list[T]:
+    """The results of a function, in the order of the items, by several threads.
+
+    >>> in_threads(abs, [-2, 1], 2)
+    [2, 1]
+    """
+    every = list(items)
+    if threads == 1 or len(every) < 2:
+        return [function(item) for item in every]
+    with ThreadPoolExecutor(min(threads, len(every))) as pool:
+        return list(pool.map(function, every))
+
+
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Keep matrix products to the thread that asks for them: whoever calls has several.
+    """Run matrix products in the calling thread alone: the caller has several threads.
 
     Needs threadpoolctl; without it, it only takes longer.
     """

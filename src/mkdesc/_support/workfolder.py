@@ -88,13 +88,27 @@ def same_input(known: str | None, location: str | Path) -> str | None:
     """
     if is_untouched(known, location):
         return known
+    if not same_size(known, location):
+        return None
     try:
-        if not str(known).startswith(f"{_state(location)[0]} "):
-            return None
         now = fingerprint(location)
     except OSError:  # whoever reads it will say so
         return None
     return now if content_part(now) == content_part(str(known)) else None
+
+
+def same_size(known: str | None, location: str | Path) -> bool:
+    """Whether an input has as many bytes as it had.
+
+    Parameters
+    ----------
+    known, location
+        As for :func:`same_input`.
+    """
+    try:
+        return str(known).startswith(f"{_state(location)[0]} ")
+    except OSError:
+        return False
 
 
 def is_untouched(known: str | None, location: str | Path) -> bool:
@@ -116,9 +130,14 @@ def cached_reader(size: int) -> Callable[[Callable[[Path], T]], Callable[[Path],
 
     def decorate(read: Callable[[Path], T]) -> Callable[[Path], T]:
         kept = lru_cache(size)(lambda path, state: read(path))
-        return wraps(read)(lambda path: kept(path, _state(path)))
+        return wraps(read)(lambda path: kept(path, state_of(path)))
 
     return decorate
+
+
+def state_of(location: str | Path) -> str:
+    """What the file system says of an input, its size included: it changes with the input."""
+    return " ".join(_state(location))
 
 
 def content_part(known: str) -> str:

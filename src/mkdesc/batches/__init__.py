@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.batches.describing import describe_file
-    from mkdesc.batches.outputs import FORMATS
-
-__all__ = ["FORMATS", "describe_file"]
+    from mkdesc.batches.describing import describe_file as describe_file
+    from mkdesc.batches.outputs import FORMATS as FORMATS
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

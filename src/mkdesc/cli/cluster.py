@@ -6,10 +6,24 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from mkdesc._support.cluster import connect
 from mkdesc._support.work import Workers
-from mkdesc.cli.progress import console
+from mkdesc.cli.progress import console, progress_bar, resumable, say
+
+
+@contextmanager
+def long_work(
+    cluster: str | None, unit: str, *, keep: bool = False, alone: Workers = None
+) -> Iterator[dict[str, Any]]:
+    """What long work that can be resumed takes: ``workers``, and ``progress``, a bar of units."""
+    with (
+        resumable(),
+        workers_at(cluster, alone) as workers,
+        progress_bar(unit, keep=keep) as progress,
+    ):
+        yield {"workers": workers, "progress": progress}
 
 
 @contextmanager
@@ -35,11 +49,11 @@ def workers_at(address: str | None, alone: Workers = None) -> Iterator[Workers]:
         context = connect(address)
         cluster = context.__enter__()
     try:
-        console.print(f"{cluster.threads()} at a time on {cluster.address}", soft_wrap=True)
-        console.print(f"dashboard: {cluster.client.dashboard_link}", soft_wrap=True)
+        say(f"{cluster.threads()} at a time on {cluster.address}")
+        say(f"dashboard: {cluster.client.dashboard_link}")
         start = time.perf_counter()
         yield cluster
         for line in cluster.lines(time.perf_counter() - start):
-            console.print(line, soft_wrap=True)
+            say(line)
     finally:
         context.__exit__(None, None, None)

@@ -9,7 +9,7 @@ import typer
 
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console
+from mkdesc.cli.progress import say
 from mkdesc.evaluation.report.compare import compare_runs
 from mkdesc.evaluation.report.runs import check_results, save_results
 
@@ -19,7 +19,7 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where to write page, table and plots."
+            "--output", "-o", metavar="FOLDER", help="Where to write the page and the table."
         ),
     ] = None,
     overwrite: Overwrite = False,
@@ -27,9 +27,9 @@ def command(
     """Show several runs of one benchmark in one table and one plot."""
     results = compare_runs(runs)
     if output is not None:
-        check_results(output, results, runs, overwrite)
+        check_results(output, runs, overwrite)
     print_tables(results.tables)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         for name in save_results(output, results, overwrite):
-            console.print(f"written: {output / name}", highlight=False, soft_wrap=True)
+            say(f"written: {output / name}")

@@ -8,9 +8,9 @@ import typer
 
 from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import Cluster, Device, Dtype, Overwrite
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import say
 
 
 def command(
@@ -61,7 +61,7 @@ def command(
     """
     where = None if device == "cpu" else device
     alone = checked_threads(threads) if where is None else 1
-    with resumable(), workers_at(cluster, alone) as workers, progress_bar("patches") as progress:
+    with long_work(cluster, "patches", alone=alone) as work:
         count, width = describe_file(
             source,
             output,
@@ -69,9 +69,8 @@ def command(
             raw=raw,
             resize=resize,
             device=where,
-            workers=workers,
-            progress=progress,
             overwrite=overwrite,
             dtype=dtype,
+            **work,
         )
-    console.print(f"{output}: {count} descriptors of {width} numbers", soft_wrap=True)
+    say(f"{output}: {count} descriptors of {width} numbers")

@@ -12,13 +12,12 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, number_or_auto
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import progress_bar, resumable, say
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
 from mkdesc.evaluation.photographs.pose import run_pose
 from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
-from mkdesc.evaluation.report.plots import can_plot
 from mkdesc.evaluation.report.published import TASKS
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.speed import run_speed
@@ -100,11 +99,8 @@ def _running(output: Path | None, cluster: str | None) -> Iterator[dict[str, Any
 
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
-    if output is None:
-        return
-    console.print(f"written: {output}", highlight=False, soft_wrap=True)
-    if not can_plot():
-        console.print("no plots: they need matplotlib (pip install 'mkdesc[plots]')", markup=False)
+    if output is not None:
+        say(f"written: {output}")
 
 
 @app.command("homography")
@@ -119,7 +115,7 @@ def _homography(
     keypoints: Budget = 2000,
     max_size: LongerSide = 0,
     ratio: LoweRatio = None,
-    threshold: Annotated[float, typer.Option(help="Of MAGSAC++, pixels.")] = 3.0,
+    threshold: Annotated[float, typer.Option(help="Threshold of MAGSAC++ in pixels.")] = 3.0,
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:

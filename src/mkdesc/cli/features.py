@@ -1,4 +1,4 @@
-"""``mkdesc features``: keypoints and descriptors of many photographs, for other programs."""
+"""``mkdesc features``: keypoints and descriptors of many photographs, or a picture of one's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import (
     Cluster,
     Detector,
@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.cli.progress import pace, say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -31,7 +31,11 @@ def command(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Folder (npz), .h5 file (hloc) or .db (colmap)."
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Folder (npz), .h5 file (hloc) or .db (colmap); or .jpg or .png: a picture of "
+            "the keypoints of one photograph.",
         ),
     ],
     kind: Annotated[
@@ -52,35 +56,39 @@ def command(
     device: Device = "cpu",
     cluster: Cluster = None,
 ) -> None:
-    """Detect and describe keypoints; run it again to resume.
+    """Detect and describe keypoints, or draw them; run it again to resume.
 
     Photographs are rotated as their EXIF data say, as cv2.imread does, and keypoints refer to
     the rotated image; for hloc and COLMAP they refer to the file as stored, which is what both
     read. Exit code 1 if some photographs could not be read; the others are done.
     """
     from mkdesc.features.extraction import extract_to
-    from mkdesc.features.folder import Settings
+    from mkdesc.features.picture import save_keypoints
+    from mkdesc.features.settings import Settings
+    from mkdesc.images.writing import PICTURES
 
     settings = Settings(detector, keypoints, model, side, upright, dtype)
+    where = None if device == "cpu" else device
+    if kind is None and output.suffix.lower() in PICTURES:
+        drawn = save_keypoints(
+            images, output, settings=settings, max_pixels=max_pixels, device=where
+        )
+        print(f"{len(drawn):,} keypoints\nwritten: {output}")
+        return
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
+    with long_work(cluster, "images") as work:
         found = extract_to(
             images,
             output,
             settings=settings,
             format=kind,
-            progress=progress,
             max_pixels=max_pixels,
-            workers=workers,
-            device=None if device == "cpu" else device,
+            device=where,
+            **work,
         )
-    for reason in found.bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
     parts = {"new": found.done, "as before": found.kept}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     took = pace(len(found.done), time.monotonic() - began)
     good = len(found.done) + len(found.kept)
     total = good + len(found.bad)
-    console.print(f"{output}: {good} of {total} images ({news}){took}", soft_wrap=True)
-    if found.bad:
-        raise typer.Exit(1)
+    say_end(f"{output}: {good} of {total} images ({news}){took}", found.bad)

@@ -15,8 +15,6 @@ from mkdesc.cli.options import MaxPixels, Overwrite, as_box
 from mkdesc.cli.progress import say_what_changed
 from mkdesc.images.reading import MAX_PIXELS
 
-_PICTURES = (".png", ".jpg", ".jpeg")
-
 
 def command(
     query: Annotated[Path, typer.Argument(help="A photograph.")],
@@ -53,13 +51,13 @@ def command(
     overwrite: Overwrite = False,
 ) -> None:
     """Find photographs of the same scene, the most similar first."""
-    from mkdesc.images.writing import OWN_PICTURE, encode_picture
-    from mkdesc.matching.two_views import AMBIGUOUS
+    from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
+    from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.retrieval.index import Index
     from mkdesc.retrieval.sheet import contact_sheet
 
     if output is not None:
-        check_ending("--output", output, _PICTURES)
+        check_ending("--output", output, PICTURES)
     check_integer("--candidates", candidates)
     part = None if box is None else as_box(box)
     opened = Index(index)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import (
     Cluster,
     Detector,
@@ -19,7 +19,7 @@ from mkdesc.cli.options import (
     Side,
     Upright,
 )
-from mkdesc.cli.progress import console, pace, progress_bar, resumable
+from mkdesc.cli.progress import pace, say_end
 from mkdesc.features.image_pair import KEYPOINTS
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
@@ -45,28 +45,17 @@ def command(
     The index ends up with exactly the photographs named here; others that it had are removed.
     Exit code 1 if some photographs could not be read; the others are indexed.
     """
-    from mkdesc.features.folder import Settings
+    from mkdesc.features.settings import Settings
     from mkdesc.retrieval.updating import build_index
 
     settings = Settings(detector, keypoints, model, side, upright, output="uint8")
     began = time.monotonic()
-    with resumable(), workers_at(cluster) as workers, progress_bar("images") as progress:
-        found = build_index(
-            images,
-            output,
-            settings,
-            progress,
-            max_pixels,
-            workers,
-            None if device == "cpu" else device,
-        )
-    for reason in found.bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
+    where = None if device == "cpu" else device
+    with long_work(cluster, "images") as work:
+        found = build_index(images, output, settings, max_pixels=max_pixels, device=where, **work)
     parts = {"new": found.added, "changed": found.changed, "gone": found.gone}
     news = ", ".join(f"{len(names)} {what}" for what, names in parts.items() if names)
     described = len(found.added) + len(found.changed)
     took = pace(described, time.monotonic() - began)
     count = described + len(found.kept)
-    console.print(f"{output}: {count} images ({news or 'nothing new'}){took}", soft_wrap=True)
-    if found.bad:
-        raise typer.Exit(1)
+    say_end(f"{output}: {count} images ({news or 'nothing new'}){took}", found.bad)

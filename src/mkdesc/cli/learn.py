@@ -16,7 +16,7 @@ from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_descriptor, learn_keypoints, learn_ratio
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
-from mkdesc.cli.progress import console, progress_bar, resumable, warm_up
+from mkdesc.cli.progress import progress_bar, resumable, say, warm_up
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.images.frames import SIDE
@@ -79,8 +79,8 @@ def _learn(
             learned.save(output, overwrite=how.overwrite)
             shutil.rmtree(parts)
     for line in learned.report.lines():
-        console.print(line, highlight=False, soft_wrap=True)
-    console.print(f"written: {output}", highlight=False, soft_wrap=True)
+        say(line)
+    say(f"written: {output}")
 
 
 @app.command("photos")
@@ -209,7 +209,8 @@ def _phototourism(
     folder: Annotated[Path, typer.Argument(help="Sheets, info.txt and m50 files.")],
     output: Output,
     pairs: Annotated[
-        int | None, typer.Option(help="Which m50 file, by its number of pairs; the largest.")
+        int | None,
+        typer.Option(help="Which m50 file, by its number of pairs; default: the largest."),
     ] = None,
     *,
     how: Learning,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,8 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli.learn_keypoints import printed_lines
 from mkdesc.cli.options import Overwrite
-from mkdesc.cli.progress import console, progress_bar
+from mkdesc.cli.teaching import Limit, Photos, TrainingDevice, news, save_learned
 from mkdesc.descriptor import MKD
 from mkdesc.images.detectors.learned_weights import weights_file
 from mkdesc.learn.descriptors import HeadPlan, learn_descriptor
@@ -20,7 +18,7 @@ from mkdesc.models.files import OWN_MODEL
 
 
 def command(
-    photos: Annotated[Path, typer.Argument(help="Folder of photographs.")],
+    photos: Photos,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL.safetensors", help="Where to write.")
     ],
@@ -30,21 +28,22 @@ def command(
     patch_size: Annotated[int, typer.Option(help="Side of the patches in pixels.")] = 24,
     sides: Annotated[
         str,
-        typer.Option(help="Sides of the squares, in sigmas of a keypoint, separated by commas."),
+        typer.Option(help="Sides of the squares in sigmas of a keypoint, separated by commas."),
     ] = "20,40",
     head: Annotated[
         str,
         typer.Option(
             metavar="mlp|linear|gda",
-            help="A hidden layer beside a projection, a projection, or one that is not trained.",
+            help="mlp: a projection with a hidden layer beside it; linear: a projection; gda: a "
+            "projection that is not trained further.",
         ),
     ] = "mlp",
     dims: Annotated[int, typer.Option(help="Numbers of a descriptor.")] = 128,
     bits: Annotated[
-        bool, typer.Option("--bits", help="The signs of the numbers are what is used.")
+        bool, typer.Option("--bits", help="Learn descriptors of bits: the signs of the numbers.")
     ] = False,
     hidden: Annotated[int, typer.Option(help="Units of the hidden layer.")] = 896,
-    rank: Annotated[int, typer.Option(help="Dimensions that the hidden layer sees.")] = 160,
+    rank: Annotated[int, typer.Option(help="How many dimensions the hidden layer sees.")] = 160,
     detector: Annotated[
         str, typer.Option(metavar="WEIGHTS", help="Weights of the detector: a name or a file.")
     ] = "keypoints",
@@ -52,16 +51,12 @@ def command(
         int | None,
         typer.Option(help="Steps, at most; default: 8,000 on a GPU, 300 smaller ones on a CPU."),
     ] = None,
-    limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Seconds of training, at most.")
-    ] = None,
+    limit: Limit = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    device: Annotated[
-        str, typer.Option(help="cpu, cuda, cuda:1, ...; auto: a GPU if there is one.")
-    ] = "auto",
+    device: TrainingDevice = "auto",
     overwrite: Overwrite = False,
 ) -> None:
-    """Learn to describe the learned detector's keypoints, on plain photographs."""
+    """Learn to describe the keypoints of the learned detector, from plain photographs."""
     check_ending("--output", output, [".safetensors"])
     check_target(output, (photos, weights_file(detector)), OWN_MODEL, overwrite)
     try:
@@ -69,10 +64,7 @@ def command(
     except ValueError:
         raise ValueError(f"--sides: expected numbers with commas between, got {sides!r}") from None
     mkd = MKD(parametrization, patch_size, side=squares if len(squares) > 1 else squares[0])
-    shown = (
-        progress_bar("photos", "reading") if console.is_terminal else nullcontext(printed_lines())
-    )
-    with shown as progress:
+    with news() as progress:
         learned = learn_descriptor(
             photos,
             mkd,
@@ -84,7 +76,4 @@ def command(
             device=device,
             progress=progress,
         )
-    learned.save(output, overwrite=overwrite)
-    for line in learned.report.lines():
-        console.print(line, soft_wrap=True)
-    console.print(f"written: {output}", soft_wrap=True)
+    save_learned(learned, output, overwrite)

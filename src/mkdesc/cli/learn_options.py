@@ -33,7 +33,7 @@ class Learning:
     ] = None
     power: Annotated[
         float,
-        typer.Option(help="Signed power applied to descriptors first; 1: none, as the paper."),
+        typer.Option(help="Signed power applied to descriptors first; 1: none, as in the paper."),
     ] = 0.75
     head: Annotated[
         str | None,
@@ -47,7 +47,7 @@ class Learning:
     hidden: Annotated[int, typer.Option(help="Units of the hidden layer.")] = 512
     rank: Annotated[
         int | None,
-        typer.Option(help="Dimensions that the hidden layer sees; default: all."),
+        typer.Option(help="How many dimensions the hidden layer sees; default: all."),
     ] = None
     loss: Annotated[str, typer.Option(help="softmax or hardest (HardNet's).")] = "softmax"
     steps: Annotated[

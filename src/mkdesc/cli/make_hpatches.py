@@ -9,7 +9,7 @@ import typer
 
 from mkdesc._support.targets import check_replaced
 from mkdesc.cli.options import Detector
-from mkdesc.cli.progress import console, progress, resumable
+from mkdesc.cli.progress import progress, resumable, say
 from mkdesc.datasets.hpatches.layout import Sequence
 from mkdesc.datasets.hpatches.make_strips import SIDE, check_made, make_sequence
 
@@ -62,9 +62,7 @@ def command(
                 check_made(folder, output / name, **settings)
             bar.advance(task)
     for name in names:
-        console.print(
-            f"{name}: {len(Sequence(output / name))} patches", highlight=False, soft_wrap=True
-        )
+        say(f"{name}: {len(Sequence(output / name))} patches")
     kept = len(names) - made
     there = f", {kept} were there already" if kept else ""
-    console.print(f"{output}: {made} sequences made{there}", highlight=False, soft_wrap=True)
+    say(f"{output}: {made} sequences made{there}")

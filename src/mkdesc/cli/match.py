@@ -107,7 +107,7 @@ def command(
     from mkdesc.features.features import Features
     from mkdesc.features.image_pair import check_files, check_options, match_images
     from mkdesc.features.matches import check_output
-    from mkdesc.matching.two_views import AMBIGUOUS
+    from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.models import model_file
 
     reads = (a, b, model_file(model))

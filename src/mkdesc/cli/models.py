@@ -31,10 +31,10 @@ def command(
     ] = None,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Also list kernels, and what was learned from."),
+        typer.Option("--verbose", "-v", help="Also list kernels and training data."),
     ] = False,
 ) -> None:
-    """Say which model to use for what, or show the card of one."""
+    """List the models and what each is for, or show the card of one."""
     if model is not None:
         print("\n".join(read_card(model).lines()))
         return

@@ -70,8 +70,8 @@ Side = Annotated[
     typer.Option(
         parser=_parse_sides,
         metavar="SIGMAS",
-        help="Side of the patches, in sigmas of the keypoints, or several with commas between "
-        "for a model of as many squares; default: set by --model and --detector.",
+        help="Side of the patches in sigmas of the keypoints; for a model of several squares, "
+        "as many numbers, separated by commas. Default: set by --model and --detector.",
     ),
 ]
 Upright = Annotated[
@@ -81,8 +81,8 @@ Ratio = Annotated[
     str,
     typer.Option(
         metavar="RATIO|auto",
-        help="Keep a match that is nearer than this share of the distance to the second "
-        "nearest; 1 keeps nearly all; auto: the ratio calibrated for --model.",
+        help="Keep a match only if its distance is below this share of the distance to the "
+        "second nearest; 1 keeps nearly all; auto: the ratio calibrated for --model.",
     ),
 ]
 MaxPixels = Annotated[

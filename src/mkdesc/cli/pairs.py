@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from mkdesc._support.check import check_choice, check_integer
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import Cluster, Device, MaxPixels, Overwrite
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import say_end
 from mkdesc.images.reading import MAX_PIXELS
 
 _HOW = ("exhaustive", "sequential", "retrieved")
@@ -109,16 +109,11 @@ def command(
     elif how == "sequential":
         found = sequential_pairs(names, overlap)
     else:
-        with (
-            resumable(),
-            workers_at(cluster) as workers,
-            progress_bar("images") as progress,
-            tempfile.TemporaryDirectory() as folder,
-        ):
+        with long_work(cluster, "images") as work, tempfile.TemporaryDirectory() as folder:
             index_folder = Path(folder) / "index" if index is None else index
             where = None if device == "cpu" else device
-            bad = build_index(images, index_folder, None, progress, max_pixels, workers, where).bad
-            opened = Index(index_folder)
+            made = build_index(images, index_folder, max_pixels=max_pixels, device=where, **work)
+            bad, opened, progress = made.bad, Index(index_folder), work["progress"]
             found = (
                 verified_pairs(opened, k, progress, device=where)
                 if verify
@@ -126,10 +121,6 @@ def command(
             )
     pairs = list(found)
     write_pairs(output, pairs, overwrite=overwrite)
-    for reason in bad.values():
-        console.print(f"left out: {reason}", soft_wrap=True)
     count = len(names) - len(bad)
     share = f"{len(pairs):,} of {count * (count - 1) // 2:,} pairs of {count} images"
-    console.print(f"{output}: {share}", soft_wrap=True)
-    if bad:
-        raise typer.Exit(1)
+    say_end(f"{output}: {share}", bad)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -30,6 +31,20 @@ if TYPE_CHECKING:
 
 #: What is printed often has names of files in it: no part of them is markup, or a number.
 console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+
+
+def say(text: str) -> None:
+    """Print a line on stderr; a long one is not cut into several."""
+    console.print(text, soft_wrap=True)
+
+
+def say_end(line: str, bad: Mapping[str, str]) -> None:
+    """Say why some photographs were left out, and how it ended; exit code 1 if some were."""
+    for reason in bad.values():
+        say(f"left out: {reason}")
+    say(line)
+    if bad:
+        raise typer.Exit(1)
 
 
 #: What is counted in work that has a unit of its own.
@@ -114,17 +129,16 @@ def pace(count: int, seconds: float) -> str:
 
 
 def say_what_changed(
-    index: Index, names: Iterable[str] | None = None, folder: Path | None = None
+    index: Index, read: Collection[str] | None = None, folder: Path | None = None
 ) -> None:
-    """Warn of images of an index that are others by now, of those named or of all."""
-    changed = index.changed(names, folder)
+    """Warn of images of an index that are others by now (:meth:`mkdesc.Index.changed`)."""
+    changed = index.changed(read, folder)
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         some = ", ".join(changed[:3])
-        console.print(
+        say(
             f"warning: gone or changed since {index.path} was made: {some}{more}; "
-            "to update it, run mkdesc index again",
-            soft_wrap=True,
+            "to update it, run mkdesc index again"
         )
 
 

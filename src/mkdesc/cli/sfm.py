@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.cli.cluster import workers_at
+from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import (
     Cluster,
     Detector,
@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Upright,
     chosen_ratio,
 )
-from mkdesc.cli.progress import console, progress_bar, resumable
+from mkdesc.cli.progress import say, say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -64,7 +64,9 @@ def command(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="Make the model reproducible, mapped by one thread; default: neither."),
+        typer.Option(
+            help="Make the model reproducible; mapping then uses one thread. Default: no seed."
+        ),
     ] = None,
     stop_after: Annotated[
         str | None,
@@ -85,8 +87,9 @@ def command(
     Photographs are read as stored, without EXIF rotation, as COLMAP does. Exit code 1 if some
     photographs could not be read; the others are reconstructed.
     """
-    from mkdesc.features.folder import Settings
-    from mkdesc.sfm.pipeline import SfmOptions, map_database, match_images, reconstruct
+    from mkdesc.features.settings import Settings
+    from mkdesc.sfm.options import SfmOptions
+    from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
 
     if stop_after not in (None, "matches"):
         raise ValueError(f"--stop-after: expected matches, got {stop_after!r}")
@@ -104,30 +107,19 @@ def command(
         seed=seed,
         device=None if device == "cpu" else device,
     )
-    with resumable(), workers_at(cluster) as workers, progress_bar("items", keep=True) as progress:
+    with long_work(cluster, "items", keep=True) as work:
+        given = {"options": options, "pairs": pairs, "max_pixels": max_pixels, **work}
         if stop_after is not None:
-            matched = match_images(images, output, options, pairs, progress, max_pixels, workers)
+            matched = match_images(images, output, **given)
         elif database is not None:
-            report = map_database(database, images, output, options, progress)
+            report = map_database(database, images, output, options, work["progress"])
         else:
-            report = reconstruct(
-                images,
-                output,
-                options=options,
-                pairs=pairs,
-                progress=progress,
-                max_pixels=max_pixels,
-                workers=workers,
-            )
+            report = reconstruct(images, output, **given)
     if stop_after is not None:
-        for reason in matched.bad.values():
-            console.print(f"left out: {reason}", soft_wrap=True)
-        console.print(f"written: {matched.database}", soft_wrap=True)
-        if matched.bad:
-            raise typer.Exit(1)
+        say_end(f"written: {matched.database}", matched.bad)
         return
     for line in report.lines():
-        console.print(line, soft_wrap=True)
-    console.print(f"written: {output}", soft_wrap=True)
+        say(line)
+    say(f"written: {output}")
     if report.bad:
         raise typer.Exit(1)

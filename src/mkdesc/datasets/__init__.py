@@ -1,4 +1,4 @@
-"""Readers and writers of the formats that patches come in.
+"""Readers of the formats that patches come in.
 
 May use: _support, kernels, images.
 """
@@ -10,24 +10,12 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.datasets.catalogue import check_folder
-    from mkdesc.datasets.colmap import read_observations
-    from mkdesc.datasets.hpatches.layout import HPatches
-    from mkdesc.datasets.hpatches.make_strips import make_sequence
-    from mkdesc.datasets.patch_files import open_patches
-    from mkdesc.datasets.phototourism.layout import Subset
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
-
-__all__ = [
-    "HPatches",
-    "Subset",
-    "check_folder",
-    "draw_pairs",
-    "make_sequence",
-    "open_patches",
-    "read_observations",
-    "write_subset",
-]
+    from mkdesc.datasets.catalogue import check_folder as check_folder
+    from mkdesc.datasets.colmap import read_observations as read_observations
+    from mkdesc.datasets.hpatches.layout import HPatches as HPatches
+    from mkdesc.datasets.hpatches.make_strips import make_sequence as make_sequence
+    from mkdesc.datasets.patch_files import open_patches as open_patches
+    from mkdesc.datasets.phototourism.layout import Subset as Subset
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from mkdesc._support.files import read_text
 from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
+from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
 from mkdesc.images.header import read_header
 
@@ -32,6 +33,9 @@ MAX_ANGLE = 75.0
 
 #: Of IMC: the file of pairs that see enough of the same.
 IMC_PAIRS = "new-vis-pairs/keys-th-0.1.npy"
+
+#: Numbers of cameras and places are smaller; and how far rotations in files may be off.
+LARGEST, TURNED = 1e12, 1e-2
 
 Floats = NDArray[np.float64]
 
@@ -165,6 +169,7 @@ def _strecha_views(folder: Path) -> list[_View]:
         matrix, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3).T
         if not (numbers[24:26] >= 1).all():
             raise ValueError(f"{file}: expected a width and a height, got {numbers[24:26]}")
+        _check_pose(file, (matrix,), rotation, numbers[21:24])
         header = read_header(_existing(image).read_bytes())
         if not header.width or not header.height:
             raise ValueError(f"{image}: damaged, or of a format whose header is not known")
@@ -227,13 +232,14 @@ def _listed_pairs(file: Path) -> Iterator[PosePair]:
             )
         images = _listed_image(file, words[0]), _listed_image(file, words[1])
         cameras = Camera(numbers[:9].reshape(3, 3)), Camera(numbers[9:18].reshape(3, 3))
+        _check_pose(where, [camera.matrix for camera in cameras], rotation, translation)
         scene = Path(words[0]).parts[0] if "/" in words[0] else file.stem
         yield PosePair(scene, images, cameras, rotation, translation)
 
 
 def _listed_image(file: Path, name: str) -> Path:
     inside = file.parent / "images" / name
-    return inside if inside.is_file() else _existing(file.parent / name)
+    return inside if _is_file(inside) else _existing(file.parent / name)
 
 
 def _imc_pairs(folder: Path) -> list[PosePair]:
@@ -254,9 +260,10 @@ def _imc_pairs(folder: Path) -> list[PosePair]:
             except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
                 raise ValueError(f"{file}: not a calibration ({error})") from None
             shapes = [array.size for array in arrays.values()]
-            if shapes != [9, 9, 3] or not all(np.isfinite(a).all() for a in arrays.values()):
-                raise ValueError(f"{file}: not a calibration (expected finite K, R and T)")
+            if shapes != [9, 9, 3]:
+                raise ValueError(f"{file}: not a calibration (expected K, R and T)")
             arrays = {key: array.reshape(-1, 3) for key, array in arrays.items()}
+            _check_pose(file, (arrays["K"],), arrays["R"], arrays["T"])
             image = _existing(folder / "images" / f"{name}.jpg")
             views[name] = _View(image, Camera(arrays["K"]), arrays["R"], np.ravel(arrays["T"]))
         return views[name]
@@ -278,7 +285,36 @@ def _numbers(where: object, words: list[str], least: int) -> Floats:
     return numbers
 
 
+def _check_pose(
+    where: object, matrices: Sequence[Floats], rotation: Floats, translation: Floats
+) -> None:
+    """Refuse numbers that are no camera's matrix, no rotation, or no place."""
+    for matrix in matrices:
+        good = (abs(matrix) < LARGEST).all() and matrix[2].tolist() == [0, 0, 1]
+        if not good or np.linalg.det(matrix) == 0:
+            raise ValueError(
+                f"{where}: expected a camera's matrix (invertible, last row 0 0 1), got "
+                f"{matrix.tolist()}"
+            )
+    small = (abs(rotation) < 2).all()
+    if not (
+        small
+        and np.allclose(rotation @ rotation.T, np.eye(3), atol=TURNED)
+        and np.linalg.det(rotation) > 0
+    ):
+        raise ValueError(f"{where}: expected a rotation, got {rotation.tolist()}")
+    if not (abs(translation) < LARGEST).all():
+        raise ValueError(f"{where}: expected a translation, got {translation.tolist()}")
+
+
 def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file")
+    if not _is_file(path):
+        raise ValueError(f"{shorten(str(path), 300)}: no such file")
     return path
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # of names that are too long
+        return False

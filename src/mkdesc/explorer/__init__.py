@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.explorer.page import export_page
-    from mkdesc.explorer.server import serve
-
-__all__ = ["export_page", "serve"]
+    from mkdesc.explorer.page import export_page as export_page
+    from mkdesc.explorer.server import serve as serve
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

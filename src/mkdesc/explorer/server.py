@@ -105,7 +105,7 @@ def _plain(text: str, status: int) -> Response:
 
 
 def _in_pieces(content: str | bytes, kind: str, headers: dict[str, str] | None = None) -> Response:
-    """An answer that is sent piece by piece, so that of those nobody reads little is kept."""
+    """An answer sent piece by piece, so that one that nobody reads takes little memory."""
     from starlette.responses import Response
 
     class InPieces(Response):

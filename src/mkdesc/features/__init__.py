@@ -11,29 +11,15 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.features.extraction import extract_to
-    from mkdesc.features.features import Features
-    from mkdesc.features.folder import (
-        Extracted,
-        ImageFeatures,
-        Settings,
-        extract_features,
-        load_features,
-    )
-    from mkdesc.features.image_pair import match_images
-    from mkdesc.features.matches import ImageMatches
-
-__all__ = [
-    "Extracted",
-    "Features",
-    "ImageFeatures",
-    "ImageMatches",
-    "Settings",
-    "extract_features",
-    "extract_to",
-    "load_features",
-    "match_images",
-]
+    from mkdesc.features.extraction import extract_to as extract_to
+    from mkdesc.features.features import Features as Features
+    from mkdesc.features.folder import Extracted as Extracted
+    from mkdesc.features.folder import extract_features as extract_features
+    from mkdesc.features.image_features import ImageFeatures as ImageFeatures
+    from mkdesc.features.image_features import load_features as load_features
+    from mkdesc.features.image_pair import match_images as match_images
+    from mkdesc.features.matches import ImageMatches as ImageMatches
+    from mkdesc.features.settings import Settings as Settings
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -15,15 +15,10 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import same_input
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.features.folder import (
-    Extracted,
-    Settings,
-    extract_features,
-    remove_features,
-    work_folder,
-)
+from mkdesc.features.folder import Extracted, extract_features, remove_features, work_folder
+from mkdesc.features.settings import Settings
 from mkdesc.features.stores import colmap_database, hloc
-from mkdesc.images.listing import find_images
+from mkdesc.images.listing import check_names, find_images
 from mkdesc.images.reading import MAX_PIXELS
 
 #: A folder with a file per image, hloc's HDF5 file, COLMAP's database.
@@ -131,11 +126,7 @@ def _extract_into(
     describe: Callable[[Mapping[str, Path], Path], Extracted],
 ) -> Extracted:
     """Describe what a store lacks into a folder beside it, add it as a whole, and clean up."""
-    for name in images:
-        try:
-            name.encode()
-        except UnicodeEncodeError:  # such bytes of a name come as halves of characters
-            raise ValueError(f"{name!r}: expected a name in UTF-8 for {kind}") from None
+    check_names(images, kind)
     store: ModuleType = hloc
     own = {}
     if kind == "colmap":

@@ -54,7 +54,7 @@ class PaddedFeatures(NamedTuple):
 
 
 class Features(nn.Module):
-    """Detect and describe on a device: images in, padded features out, and nothing waits.
+    """Detect and describe on a device: images in, padded features out, without waiting for it.
 
     The same features as :class:`mkdesc.Features` finds, but for what rounding changes.
 

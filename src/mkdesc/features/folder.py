@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,22 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
-from mkdesc._support.npy import BROKEN, read_archive, reason_of
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
-from mkdesc._support.version import __version__
 from mkdesc._support.work import Workers, in_order, share_memory
-from mkdesc._support.workfolder import WorkFolder, content_part, fingerprint, same_input
-from mkdesc.features.choices import sides_for
-from mkdesc.features.features import Features
-from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.detectors.registry import (
-    DEFAULT_DETECTOR,
-    Detector,
-    make_detector,
-    settings_of,
+from mkdesc._support.workfolder import WorkFolder, fingerprint, same_input
+from mkdesc.features.image_features import (
+    ImageFeatures,
+    describe_image,
+    features_path,
+    load_features,
+    save_file,
 )
+from mkdesc.features.settings import Settings
 from mkdesc.images.reading import (
     MAX_PIXELS,
     has_opencv,
@@ -38,136 +34,12 @@ from mkdesc.images.reading import (
     opencv,
     read_gray,
 )
-from mkdesc.models import DEFAULT_MODEL, bundled_models, load_model, read_card
 
 if TYPE_CHECKING:
-    import cv2
-    import pandas as pd
-
     from mkdesc.features.features_torch import Features as DeviceFeatures
 
 #: Where a folder of features says how they were made.
 SETTINGS = "features.json"
-
-
-@dataclass(frozen=True, eq=False)
-class ImageFeatures:
-    """Keypoints and descriptors of an image, as they are kept.
-
-    Attributes
-    ----------
-    keypoints
-        (N, 4) float32: x, y, sigma, angle; pixel centres at integers, degrees clockwise.
-    scores
-        (N,) float32: responses of the detector, falling.
-    descriptors
-        (N, D) float32, int8 or uint8.
-    image_size
-        (2,) int64: width and height of the image that keypoints lie on.
-    source
-        () str: fingerprint of the file that was described, if it was a file.
-    """
-
-    keypoints: NDArray[np.float32]
-    scores: NDArray[np.float32]
-    descriptors: NDArray[Any]
-    image_size: NDArray[np.int64]
-    source: NDArray[Any] = field(default_factory=lambda: np.array(""))
-
-    def __len__(self) -> int:
-        return len(self.keypoints)
-
-    def __repr__(self) -> str:
-        kind = f"{self.descriptors.shape[1]} x {self.descriptors.dtype}"
-        return f"<ImageFeatures: {len(self):,} keypoints, {kind} each>"
-
-    def to_opencv(self) -> list[cv2.KeyPoint]:
-        """The keypoints as OpenCV has them."""
-        return self._as_keypoints().to_opencv()
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """A data frame of pandas: ``x``, ``y``, ``sigma``, ``angle``, ``score`` of keypoints."""
-        return self._as_keypoints().to_dataframe()
-
-    def _as_keypoints(self) -> Keypoints:
-        return Keypoints(self.keypoints.astype(np.float64), self.scores)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """All that features depend on, besides the image; as for :class:`mkdesc.Features`.
-
-    ``sensitive`` asks for weak keypoints too, where the detector has settings for that: what a
-    reconstruction wants. ``as_stored`` leaves photographs as their files store them, as COLMAP
-    and hloc do; otherwise they are turned as their EXIF data say, as ``cv2.imread`` does.
-    """
-
-    detector: str = DEFAULT_DETECTOR
-    max_keypoints: int | None = None
-    model: str = DEFAULT_MODEL
-    side: float | tuple[float, ...] | None = None
-    upright: bool = False
-    output: str = "float32"
-    sensitive: bool = False
-    as_stored: bool = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.side, list):  # as JSON has it
-            object.__setattr__(self, "side", tuple(self.side))
-
-    def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
-        """The features these settings describe."""
-        return Features(
-            self._detector(n_threads, device),
-            self.max_keypoints,
-            self.model,
-            self.side,
-            self.upright,
-            self.output,
-            n_threads,
-            device,
-        )
-
-    def check_numbers(self, whose: str) -> None:
-        """Refuse bits where something compares numbers."""
-        if self.output == "bits":
-            raise ValueError(
-                f"output: {whose} compares numbers; expected float32, int8 or uint8, got bits"
-            )
-
-    def _detector(self, n_threads: int | None = None, device: str | None = None) -> Detector:
-        return make_detector(
-            self.detector,
-            max_keypoints=self.max_keypoints,
-            upright=self.upright,
-            n_threads=n_threads,
-            device=device,
-            sensitive=self.sensitive,
-        )
-
-    def to_json(self) -> str:
-        """As text, with what names stand for: the model, and how keypoints are found and cut."""
-        detector = self._detector()
-        side = self.side
-        if side is None:
-            sides = sides_for(detector, load_model(self.model))
-            side = sides if len(sides) > 1 else sides[0]
-        made_of = {
-            "mkdesc": __version__,
-            "model": _identity(self.model),
-            "side": side,
-            "detector_settings": settings_of(detector),
-        }
-        return json.dumps({**asdict(self), **made_of}, indent=1)
-
-
-def _identity(model: str) -> str:
-    """The name of a bundled model, by whatever file it is asked for, or the digest of another."""
-    if model in bundled_models():
-        return model
-    own = read_card(model).sha256
-    known = {read_card(name).sha256: name for name in bundled_models()}
-    return known.get(own) or f"sha256 {own}"
 
 
 class Extracted(NamedTuple):
@@ -184,11 +56,6 @@ class Extracted(NamedTuple):
     done: list[str]
     kept: list[str]
     bad: dict[str, str]
-
-
-def features_path(folder: Path, name: str) -> Path:
-    """Where in a folder of features those of an image are."""
-    return folder / f"{name}.npz"
 
 
 def extract_features(
@@ -290,7 +157,7 @@ def _describe_file(
         found = describe_image(_local.features, image)
     except (ValueError, OSError) as error:
         return str(error)
-    _save(target, replace(found, source=np.array(before)))
+    save_file(target, replace(found, source=np.array(before)))
     return None
 
 
@@ -315,7 +182,7 @@ def _describe_on_device(
         size = np.array(photograph.gray.shape[::-1], np.int64)
         points, scores, descriptors = arrays
         source = np.array(photograph.source)
-        _save(piece[1], ImageFeatures(points, scores, descriptors, size, source))
+        save_file(piece[1], ImageFeatures(points, scores, descriptors, size, source))
 
     threads = checked_threads(workers if isinstance(workers, int) else None, "workers")
     return describe_files(module, pieces, read, save, threads)
@@ -323,81 +190,6 @@ def _describe_on_device(
 
 def _lost(piece: tuple[Path, Path], reason: str) -> str:
     return f"{piece[0]}: {reason}"
-
-
-def describe_image(
-    features: Features, image: NDArray[Any], mask: NDArray[np.uint8] | None = None
-) -> ImageFeatures:
-    """What is kept of an image.
-
-    Parameters
-    ----------
-    features
-        How to detect and describe.
-    image, mask
-        As for :meth:`mkdesc.Features.detect`.
-    """
-    found, descriptors = features.extract(image, mask)
-    return ImageFeatures(
-        found.points.astype(np.float32),
-        found.scores,
-        descriptors,
-        np.array(image.shape[1::-1], np.int64),
-    )
-
-
-def _save(path: Path, found: ImageFeatures) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path) as partial, partial.open("wb") as file:
-        np.savez(file, **vars(found))
-
-
-def load_features(folder: str | Path, name: str) -> ImageFeatures:
-    """The features of an image out of a folder.
-
-    Parameters
-    ----------
-    folder
-        What :func:`extract_features` wrote.
-    name
-        Of the image.
-    """
-    return load_file(features_path(Path(folder), name))
-
-
-def load_file(path: Path) -> ImageFeatures:
-    """The same by the file of the features."""
-    try:
-        names = tuple(one.name for one in fields(ImageFeatures))
-        found = ImageFeatures(*read_archive(path, names))
-        _check_arrays(found)
-    except (FileNotFoundError, PermissionError):
-        raise
-    except BROKEN as error:
-        raise ValueError(f"{path}: not a file of features ({reason_of(error, path)})") from None
-    return found
-
-
-def content_of(folder: Path, name: str) -> str:
-    """A digest of the file that the features of an image were made of."""
-    (source,) = read_archive(features_path(folder, name), ("source",))
-    return content_part(str(source))
-
-
-def _check_arrays(found: ImageFeatures) -> None:
-    """Refuse arrays that cannot be features."""
-    count = len(found.keypoints) if found.keypoints.ndim else 0
-    expected = {
-        "keypoints": (found.keypoints, (count, 4), "f"),
-        "scores": (found.scores, (count,), "f"),
-        "descriptors": (found.descriptors, (count, *found.descriptors.shape[1:2]), "fiu"),
-        "image_size": (found.image_size, (2,), "iu"),
-        "source": (found.source, (), "U"),
-    }
-    for name, (array, shape, kinds) in expected.items():
-        if array.shape != shape or array.dtype.kind not in kinds:
-            raise ValueError(f"{name}: {array.dtype} {array.shape}")
-    str(found.source)  # refuses numbers that are no characters
 
 
 def _is_kept(folder: Path, name: str, image: Path) -> bool:
@@ -415,7 +207,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     if now is None:
         path.unlink()
     elif now != known:
-        _save(path, replace(found, source=np.array(now)))
+        save_file(path, replace(found, source=np.array(now)))
     return now is not None
 
 

@@ -21,16 +21,11 @@ from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
+from mkdesc.matching.judging import UNVERIFIED, VERIFIED
 from mkdesc.matching.mirrored import mirrors
 from mkdesc.matching.nearest import check_limits
-from mkdesc.matching.two_views import (
-    UNVERIFIED,
-    VERIFIED,
-    TwoViewOptions,
-    TwoViewResult,
-    guide,
-    match_and_verify,
-)
+from mkdesc.matching.two_view_geometry import TwoViewOptions
+from mkdesc.matching.two_views import TwoViewResult, guide, match_and_verify
 from mkdesc.matching.verification import check_geometry, verify_matches
 from mkdesc.models import DEFAULT_MODEL, model_ratio
 

@@ -19,22 +19,20 @@ from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
-from mkdesc.images.reading import opencv
-from mkdesc.images.writing import OWN_PICTURE, encode_picture
+from mkdesc.images.reading import in_colour, opencv
+from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
 from mkdesc.matching.nearest import Matches
 
 if TYPE_CHECKING:
     import cv2
     import pandas as pd
 
-_PICTURES = (".png", ".jpg", ".jpeg")
-
 #: Of a table of matches.
 COLUMNS = ("x_a", "y_a", "x_b", "y_b", "distance", "inlier")
 
 #: Endings of the files that matches can be written to, and what such files have in them.
 ENDINGS = {
-    **dict.fromkeys(_PICTURES, OWN_PICTURE),
+    **dict.fromkeys(PICTURES, OWN_PICTURE),
     ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
     ".npz": rb"points_a\.npy",
     ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier",
@@ -110,6 +108,17 @@ class ImageMatches:
         The photographs, gray, uint8.
     files
         Where they come from; None: from no file.
+
+    Examples
+    --------
+    >>> from mkdesc import match_images
+    >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
+    >>> found = match_images(image, image[10:, 20:])
+    >>> found.verified, found.geometry
+    (True, 'homography')
+    >>> moved = (found.points_a - found.points_b)[found.inliers]
+    >>> moved.mean(axis=0).round().tolist()
+    [20.0, 10.0]
     """
 
     points_a: NDArray[np.float64]
@@ -167,7 +176,7 @@ class ImageMatches:
     def _picture(self, rejected: bool, box: Box | None) -> dict[str, Any]:
         """What a picture shows, as :func:`mkdesc.images.draw_matches` takes it."""
         shown = self.inliers | (rejected or not self.verified)
-        a, b = map(_in_colour, self.images, self.files)
+        a, b = map(in_colour, self.images, self.files)
         red = rejected and self.verified
         here = self.points_a
         if box is not None:
@@ -223,7 +232,7 @@ class ImageMatches:
         target = check_output(path, self.files, overwrite)
         kind = target.suffix.lower()
         with atomic_path(target) as partial:
-            if kind in _PICTURES:
+            if kind in PICTURES:
                 partial.write_bytes(encode_picture(kind, self.draw(rejected=rejected, box=box)))
             elif kind == ".svg":
                 svg = svg_of_matches(**self._picture(rejected, box))
@@ -287,13 +296,3 @@ def _zoomed(
     within = (moved > -0.5) & (moved < np.array(part.shape[1::-1]) - 0.5)
     inside = within[:, 0] & within[:, 1]
     return zoomed, (moved + 0.5) * scale - 0.5, inside
-
-
-def _in_colour(gray: NDArray[np.uint8], file: Path | None) -> NDArray[np.uint8]:
-    """The photograph of a file, blue first; the gray one if OpenCV does not read the same."""
-    if file is None or not file.is_file():
-        return gray
-    cv2 = opencv()
-    pixels = np.frombuffer(file.read_bytes(), np.uint8)
-    found: NDArray[np.uint8] | None = cv2.imdecode(pixels, cv2.IMREAD_COLOR)
-    return gray if found is None or found.shape[:2] != gray.shape else found

@@ -23,22 +23,21 @@ from mkdesc.images.views import View, seen_through, slopes
 from mkdesc.matching.affinities import frames_agree, homography_from_frames
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures, join_features
-from mkdesc.matching.two_views import (
+from mkdesc.matching.judging import (
     AMBIGUOUS,
     BELIEVED,
     SHAPE_BY_CHANCE,
     UNVERIFIED,
     VERIFIED,
-    TwoViewOptions,
-    TwoViewResult,
     Verdict,
+)
+from mkdesc.matching.two_view_geometry import (
+    TwoViewOptions,
     fit_homography,
-    judged,
-    nothing_found,
-    tentative_matches,
     verify,
     verify_near_plane,
 )
+from mkdesc.matching.two_views import TwoViewResult, judged, nothing_found, tentative_matches
 from mkdesc.matching.verification import transfer_errors
 
 #: Tilts of the views of one level after the other; 1: the photographs themselves.

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.heads.head import L2, Affine, Head, Power, Relu
-    from mkdesc.heads.statistics import Statistics
-    from mkdesc.heads.whitening import Whitening
-
-__all__ = ["L2", "Affine", "Head", "Power", "Relu", "Statistics", "Whitening"]
+    from mkdesc.heads.head import L2 as L2
+    from mkdesc.heads.head import Affine as Affine
+    from mkdesc.heads.head import Head as Head
+    from mkdesc.heads.head import Power as Power
+    from mkdesc.heads.head import Relu as Relu
+    from mkdesc.heads.statistics import Statistics as Statistics
+    from mkdesc.heads.whitening import Whitening as Whitening
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

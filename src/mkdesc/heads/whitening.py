@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -33,6 +34,7 @@ SINGULAR = 1e-10
 MIXING = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class Whitening(Estimator):
     """A learned projection of descriptors, as a scikit-learn transformer.
 
@@ -80,25 +82,15 @@ class Whitening(Estimator):
     (1000, 4)
     """
 
-    head_: Head
-    statistics_: Statistics
-    learned_with_: dict[str, Any]
-
-    def __init__(
-        self,
-        method: str = "lw",
-        dims: int = 128,
-        t: float = 0.7,
-        shrinkage: int | float = 40,
-        ridge: float | None = None,
-        power: float = 1.0,
-    ) -> None:
-        self.method = method
-        self.dims = dims
-        self.t = t
-        self.shrinkage = shrinkage
-        self.ridge = ridge
-        self.power = power
+    method: str = "lw"
+    dims: int = 128
+    t: float = 0.7
+    shrinkage: int | float = 40
+    ridge: float | None = None
+    power: float = 1.0
+    head_: Head = field(init=False)
+    statistics_: Statistics = field(init=False)
+    learned_with_: dict[str, Any] = field(init=False)
 
     def fit(
         self,
@@ -238,27 +230,11 @@ class Whitening(Estimator):
             raise ValueError(f"shrinkage: expected an index or a value, got {self.shrinkage!r}")
         check_number("ridge", self.ridge, least=0, optional=True)
 
-    @staticmethod
-    def _not_fitted() -> Exception:
-        message = "this Whitening is not fitted: call fit first"
-        try:
-            from sklearn.exceptions import NotFittedError
-        except ImportError:
-            return ValueError(message)
-        return NotFittedError(message)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "statistics_") or hasattr(self, "head_")
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=METHODS[self.method]),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(),
-        )
+        return self._tags(needs_y=METHODS[self.method])
 
 
 def linear_head(

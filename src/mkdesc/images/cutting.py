@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.check import check_integer
+from mkdesc._support.check import check_choice, check_integer
 from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import array_type
-from mkdesc._support.threads import checked_threads
+from mkdesc._support.threads import checked_threads, in_threads
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.frames import SIDE, affine_frames, square_frames
 from mkdesc.images.gray import as_gray
@@ -118,7 +117,7 @@ def cut_patches(
     """
     check_integer("patch_size", patch_size)
     threads = checked_threads(n_threads)
-    check_interpolation(interpolation)
+    check_choice("interpolation", interpolation, INTERPOLATIONS)
     gray = as_gray(image, rgb)
     squares = square_frames(frames, side)
     placed, chosen = choose_levels(squares.reshape(-1, 3, 3), int(patch_size), gray.shape)
@@ -133,23 +132,10 @@ def cut_patches(
             part = slice(start, start + BLOCK)
             cut(*pyramid, placed[part], chosen[part], interpolation == "cubic", limit, out[part])
 
-        starts = range(0, len(placed), BLOCK)
-        if threads == 1 or len(starts) < 2:
-            for start in starts:
-                run(start)
-        else:
-            with ThreadPoolExecutor(min(threads, len(starts))) as pool:
-                list(pool.map(run, starts))
+        in_threads(run, range(0, len(placed), BLOCK), threads)
     if isinstance(side, Sequence):
         out = out.reshape(*squares.shape[:2], patch_size, patch_size)
     return out.astype(np.uint16) if gray.dtype == np.uint16 else out
-
-
-def check_interpolation(interpolation: str) -> None:
-    """Refuse unknown names."""
-    if interpolation not in INTERPOLATIONS:
-        expected = " or ".join(map(repr, INTERPOLATIONS))
-        raise ValueError(f"interpolation: expected {expected}, got {interpolation!r}")
 
 
 def choose_levels(

@@ -1,4 +1,4 @@
-"""Squares around points of several images, cut at once on their device, which nothing waits for.
+"""Squares around points of several images, cut at once on their device, without waiting for it.
 
 The same pixels as :mod:`mkdesc.images.cutting` gives for points, interpolated linearly.
 """

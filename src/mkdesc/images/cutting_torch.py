@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, pad
 
-from mkdesc.images.cutting import MOST_SAMPLES, check_interpolation, choose_levels
+from mkdesc._support.check import check_choice
+from mkdesc.images.cutting import INTERPOLATIONS, MOST_SAMPLES, choose_levels
 from mkdesc.images.frames import SIDE, square_frames
 
 #: Samples that are taken at a time: bounds the memory.
@@ -58,7 +59,7 @@ def cut_patches(
     >>> cut_patches(image, [[[2, 0, 4.5], [0, 2, 5.5]]], patch_size=4)[0, 0]
     tensor([43, 44, 45, 46], dtype=torch.uint8)
     """
-    check_interpolation(interpolation)
+    check_choice("interpolation", interpolation, INTERPOLATIONS)
     shape = tuple(image.shape)
     if image.ndim == 3 and shape[0] == 1:
         image = image[0]

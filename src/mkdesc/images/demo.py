@@ -1,7 +1,8 @@
-"""Photographs to try things with: a portrait, changed copies of it, and views of a small scene.
+"""Photographs to try things with: two places, a portrait, and what is made of the portrait.
 
-The portrait (Grace Hopper, by James S. Davis, U.S. Navy, in the public domain) comes with the
-package; all else is made of it.
+A street and a town, each photographed twice, and the portrait come with the package;
+``photographs/SOURCES.md`` says where they are from. Changed copies of the portrait, and views of a
+small scene that is papered with it, are made here, because there the truth is known.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from numpy.typing import NDArray
 from mkdesc._support.files import atomic_path
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.images.writing import encode_image
+
+#: The photographs that come with the package.
+_PHOTOGRAPHS = Path(__file__).with_name("photographs")
+#: Two photographs of one place each.
+_PLACES = ("street_a.jpg", "street_b.jpg", "town_a.jpg", "town_b.jpg")
 
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -44,7 +50,7 @@ def photograph() -> Gray:
     >>> photograph().shape
     (600, 512)
     """
-    return read_gray(Path(__file__).with_name("portrait.jpg"))
+    return read_gray(_PHOTOGRAPHS / "portrait.jpg")
 
 
 def warped(image: Gray) -> tuple[Gray, Floats]:
@@ -147,14 +153,17 @@ def _sequence(image: Gray, turn: float, gamma: float) -> dict[str, bytes]:
 def write_demo(folder: Path) -> list[Path]:
     """Write the photographs to a folder, which is made if need be.
 
-    ``photo.png``, ``warped.png``, ``slanted.png``; ``views/``, of the scene; and two folders of
+    ``street_a.jpg`` and ``street_b.jpg``, two views of a street; ``town_a.jpg`` and
+    ``town_b.jpg``, of a town from the air; the portrait ``photo.png`` and its copies
+    ``warped.png`` and ``slanted.png``; ``views/``, of the drawn scene; and two folders of
     ``sequences/`` with six photographs of a plane each and the homographies between them. Files
     that are there already stay as they are. Returns all of them.
     """
     image, views = photograph(), scene_views()
     pictures = {"photo.png": image, "warped.png": warped(image)[0], "slanted.png": slanted(image)}
     pictures |= {f"views/{k}.png": view.image for k, view in enumerate(views)}
-    files = {name: encode_image(".png", pixels) for name, pixels in pictures.items()}
+    files = {name: (_PHOTOGRAPHS / name).read_bytes() for name in _PLACES}
+    files |= {name: encode_image(".png", pixels) for name, pixels in pictures.items()}
     turns = {"v_turn": (image, 7.0, 1.0), "i_light": (views[3].image, 0.0, 1.2)}
     for sequence, (first, turn, gamma) in turns.items():
         for name, data in _sequence(first, turn, gamma).items():

@@ -1,4 +1,4 @@
-"""Pictures of matches."""
+"""Pictures of matches and of keypoints."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from mkdesc.images.writing import encode_image
 
 #: Lines drawn at most (more hide each other), and the pixels of the longer side of either image.
 LINES, LONGEST = 120, 1000
+#: Keypoints drawn as circles at most, and the radius of a circle in sigmas.
+CIRCLES, RADIUS = 300, 3.0
 #: Space between the images, and above them for the caption.
 _GAP, _HEAD = 12, 44
 #: How much of a line covers what is below it.
 _OPAQUE = 0.5
+#: Colours of keypoints, blue first.
+_AMBER, _BLACK = (60, 190, 255), (0, 0, 0)
 
 
 def draw_matches(
@@ -67,11 +71,78 @@ def draw_matches(
     for start, end, colour in layout.lines:
         for place in (start, end):
             cv2.circle(canvas, _fine(place), 3 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
-    # The default font is drawn of strokes and has ASCII only.
-    text = layout.caption.encode("ascii", "replace").decode()
-    cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
+    _write_caption(canvas, layout.caption)
     picture: NDArray[np.uint8] = canvas
     return picture
+
+
+def draw_keypoints(
+    image: NDArray[np.uint8], points: ArrayLike, caption: str = ""
+) -> NDArray[np.uint8]:
+    """An image with its keypoints: circles for their sizes, a radius in each for its angle.
+
+    Parameters
+    ----------
+    image
+        (H, W), or (H, W, 3) with blue first, uint8; drawn with a longer side of 1,000 pixels, but
+        at most four times as large as it is.
+    points
+        (N, 4): x, y, sigma, angle in degrees; the strongest first, as
+        :attr:`mkdesc.images.Keypoints.points` of a detector has them. The radius of a circle is
+        three sigmas. Of more than 300, those 300 that are spread over the image get circles, the
+        others are dots; the caption says so.
+    caption
+        A line of text above.
+
+    Returns
+    -------
+    ndarray of shape (height, width, 3), uint8
+        Blue first, as OpenCV has it.
+
+    Examples
+    --------
+    >>> picture = draw_keypoints(np.zeros((200, 250), np.uint8), [[100, 50, 8, 45]], "one")
+    >>> picture.shape
+    (844, 1000, 3)
+    """
+    cv2 = opencv()
+    places = np.asarray(points, np.float64).reshape(-1, 4)
+    scale = min(4.0, LONGEST / max(image.shape[:2]))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    drawn = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
+    canvas = np.full((drawn.shape[0] + _HEAD, drawn.shape[1], 3), 255, np.uint8)
+    canvas[_HEAD:] = drawn if drawn.ndim == 3 else drawn[..., None]
+    centres = _placed(places[:, :2], scale, 0)
+    angles = np.deg2rad(places[:, 3])
+    arms = scale * RADIUS * places[:, 2:3] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    chosen = spread_out(centres, CIRCLES)
+    for colour, width in ((_BLACK, 3), (_AMBER, 1)):  # seen on bright and on dark ground
+        for place, arm in zip(centres[chosen], arms[chosen], strict=True):
+            radius = round(float(np.hypot(*arm)) * (1 << _BITS))
+            cv2.circle(canvas, _fine(place), radius, colour, width, cv2.LINE_AA, _BITS)
+            end = _fine(place + arm)
+            cv2.line(canvas, _fine(place), end, colour, width, cv2.LINE_AA, _BITS)
+    for place in np.delete(centres, chosen, axis=0):
+        cv2.circle(canvas, _fine(place), 2 << _BITS, _AMBER, -1, cv2.LINE_AA, _BITS)
+    canvas[:_HEAD] = 255  # a large circle at the border leaves the image
+    _write_caption(canvas, _with_share(caption, "circles", len(chosen), len(centres)))
+    picture: NDArray[np.uint8] = canvas
+    return picture
+
+
+def _with_share(caption: str, what: str, drawn: int, total: int) -> str:
+    """A caption, with how many of all there are as lines or circles if those are not all."""
+    if drawn == total:
+        return caption
+    return f"{caption}{' - ' if caption else ''}{what} for {drawn} of {total:,}"
+
+
+def _write_caption(canvas: NDArray[np.uint8], caption: str) -> None:
+    """Write a line of text above a picture."""
+    cv2 = opencv()
+    # The default font is drawn of strokes and has ASCII only.
+    text = caption.encode("ascii", "replace").decode()
+    cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
 
 
 def svg_of_matches(
@@ -182,9 +253,7 @@ def _layout(
     chosen = set(spread_out(starts, LINES).tolist())
     lines = [pair for i, pair in enumerate(pairs) if i in chosen]
     dots = [pair for i, pair in enumerate(pairs) if i not in chosen]
-    if dots:
-        caption = f"{caption}{' - ' if caption else ''}lines for {len(lines)} of {len(pairs):,}"
-    return _Layout(canvas, lines, dots, caption)
+    return _Layout(canvas, lines, dots, _with_share(caption, "lines", len(lines), len(pairs)))
 
 
 def spread_out(places: NDArray[np.floating], most: int) -> NDArray[np.intp]:

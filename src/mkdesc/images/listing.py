@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 #: Endings of the files that are taken for photographs.
@@ -33,6 +33,20 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
                 raise ValueError(f"{found[name]} and {file}: two images named {name}")
             found[name] = file
     return dict(sorted(found.items()))
+
+
+def check_names(names: Iterable[str], whose: str) -> None:
+    r"""Refuse names of files that other programs, which expect text, cannot take.
+
+    >>> check_names(["a.png", b"caf\xe9.png".decode(errors="surrogateescape")], "COLMAP")
+    Traceback (most recent call last):
+    ValueError: 'caf\udce9.png': expected a name in UTF-8 for COLMAP
+    """
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # such bytes of a name come as halves of characters
+            raise ValueError(f"{name!r}: expected a name in UTF-8 for {whose}") from None
 
 
 def _images_of(source: Path) -> dict[str, Path]:

@@ -48,7 +48,7 @@ def has_opencv() -> bool:
 
 @contextmanager
 def one_opencv_thread_each() -> Iterator[None]:
-    """Keep OpenCV to the thread that asks: whoever calls has as many as there are cores.
+    """Run OpenCV in the calling thread alone: the caller has a thread for every core.
 
     >>> with one_opencv_thread_each():
     ...     opencv().getNumThreads()
@@ -137,6 +137,20 @@ def _by_pillow(data: bytes, as_stored: bool) -> NDArray[np.uint8] | None:
             return np.asarray(turned.convert("L"))
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
         return None
+
+
+def in_colour(gray: NDArray[np.uint8], file: Path | None) -> NDArray[np.uint8]:
+    """The photograph of a file, blue first; the gray one if OpenCV does not read the same.
+
+    >>> in_colour(np.zeros((2, 3), np.uint8), None).shape
+    (2, 3)
+    """
+    if file is None or not file.is_file():
+        return gray
+    cv2 = opencv()
+    pixels = np.frombuffer(file.read_bytes(), np.uint8)
+    found: NDArray[np.uint8] | None = cv2.imdecode(pixels, cv2.IMREAD_COLOR)
+    return gray if found is None or found.shape[:2] != gray.shape else found
 
 
 def reduced(image: NDArray[np.uint8], max_size: int | None) -> NDArray[np.uint8]:

@@ -12,6 +12,8 @@ from mkdesc.images.reading import opencv
 
 #: What tells a picture that this package drew from any photograph.
 OWN_PICTURE = b"Software\0mkdesc"
+#: Endings of such pictures.
+PICTURES = (".png", ".jpg", ".jpeg")
 
 
 def encode_image(extension: str, image: NDArray[np.uint8], quality: int = 95) -> bytes:

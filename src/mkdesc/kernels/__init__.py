@@ -11,42 +11,22 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.kernels.angles import AngleKernel
-    from mkdesc.kernels.exact import match_kernel
-    from mkdesc.kernels.grid import patch_grid
-    from mkdesc.kernels.parametrization import (
-        CARTESIAN,
-        CARTESIAN_RELATIVE,
-        POLAR,
-        POLAR_ABSOLUTE,
-        Parametrization,
-        as_parametrization,
-        product,
-    )
-    from mkdesc.kernels.patches import resize_patches
-    from mkdesc.kernels.pixelfeatures import Intensity, Shape
-    from mkdesc.kernels.preparation import Preparation
-    from mkdesc.kernels.registering import register_feature
-    from mkdesc.kernels.vonmises import VonMises
-
-__all__ = [
-    "CARTESIAN",
-    "CARTESIAN_RELATIVE",
-    "POLAR",
-    "POLAR_ABSOLUTE",
-    "AngleKernel",
-    "Intensity",
-    "Parametrization",
-    "Preparation",
-    "Shape",
-    "VonMises",
-    "as_parametrization",
-    "match_kernel",
-    "patch_grid",
-    "product",
-    "register_feature",
-    "resize_patches",
-]
+    from mkdesc.kernels.angles import AngleKernel as AngleKernel
+    from mkdesc.kernels.exact import match_kernel as match_kernel
+    from mkdesc.kernels.grid import patch_grid as patch_grid
+    from mkdesc.kernels.parametrization import CARTESIAN as CARTESIAN
+    from mkdesc.kernels.parametrization import CARTESIAN_RELATIVE as CARTESIAN_RELATIVE
+    from mkdesc.kernels.parametrization import POLAR as POLAR
+    from mkdesc.kernels.parametrization import POLAR_ABSOLUTE as POLAR_ABSOLUTE
+    from mkdesc.kernels.parametrization import Parametrization as Parametrization
+    from mkdesc.kernels.parametrization import as_parametrization as as_parametrization
+    from mkdesc.kernels.parametrization import product as product
+    from mkdesc.kernels.patches import resize_patches as resize_patches
+    from mkdesc.kernels.pixelfeatures import Intensity as Intensity
+    from mkdesc.kernels.pixelfeatures import Shape as Shape
+    from mkdesc.kernels.preparation import Preparation as Preparation
+    from mkdesc.kernels.registering import register_feature as register_feature
+    from mkdesc.kernels.vonmises import VonMises as VonMises
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

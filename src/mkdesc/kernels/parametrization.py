@@ -74,6 +74,12 @@ class Parametrization:
         In the order of the descriptor.
     preparation
         What happens to a patch before.
+
+    Examples
+    --------
+    >>> both = POLAR + CARTESIAN
+    >>> len(both.products), both == as_parametrization("polar+cartesian")
+    (2, True)
     """
 
     products: tuple[Product, ...]
@@ -158,8 +164,9 @@ _PHI, _RHO, _X, _THETA = VonMises(8, 2), VonMises(8, 2), VonMises(1, 1), VonMise
 POLAR = product(phi=_PHI, rho=_RHO, relative_theta=_THETA)
 #: The paper's cartesian kernel, with the absolute gradient angle.
 CARTESIAN = product(x=_X, y=_X, theta=_THETA)
-#: The two other parametrizations of the paper's Figure 2.
+#: Polar positions with the absolute gradient angle, as in the paper's Figure 2.
 POLAR_ABSOLUTE = product(phi=_PHI, rho=_RHO, theta=_THETA)
+#: Cartesian positions with the gradient angle relative to them, as in the paper's Figure 2.
 CARTESIAN_RELATIVE = product(x=_X, y=_X, relative_theta=_THETA)
 
 

@@ -39,7 +39,7 @@ class Preparation:
         The gradient magnitude is ``sqrt(gx^2 + gy^2 + epsilon_square)``, the weight of a pixel
         ``sqrt(magnitude + epsilon)``.
     flat
-        Gradients up to this are none at all: single precision cannot tell their direction.
+        Gradients up to this count as zero: single precision cannot give their direction.
     window
         Whether central pixels weigh more, by ``exp(-rho^2)``.
     joint

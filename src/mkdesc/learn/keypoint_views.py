@@ -151,8 +151,8 @@ class Photos:
         """Views (N, S, S) of photographs, and where they are inside; 2 x 2 samples per pixel."""
         middle = np.array([size / 2 - 0.5, size / 2 - 0.5, 1.0])
         maps = torch.tensor(to_photo, dtype=torch.float32, device=self.device)
-        places = (torch.arange(2 * size, device=self.device) + 0.5) / 2 - 0.5
-        y, x = torch.meshgrid(places, places, indexing="ij")
+        samples = (torch.arange(2 * size, device=self.device) + 0.5) / 2 - 0.5
+        y, x = torch.meshgrid(samples, samples, indexing="ij")
         grid = torch.stack([x, y, torch.ones_like(x)]).view(3, -1)
         u, v, w = (maps @ grid).unbind(1)
         at = torch.stack([u / w, v / w], dim=-1).view(len(maps), 2 * size, 2 * size, 2)
@@ -160,14 +160,17 @@ class Photos:
         extent = torch.from_numpy(extents).to(self.device)[:, None, None]
         scaled = (at + 0.5) * (2 / extent) - 1
         views = []
-        for photo, homography, place in zip(chosen, to_photo, scaled, strict=True):
+        for photo, homography, grid_of_view in zip(chosen, to_photo, scaled, strict=True):
             # Samples are half a pixel of the view apart: the size whose pixels are about as far.
-            apart = 0.5 * _local_scale(homography, middle)
+            step = 0.5 * _local_scale(homography, middle)
             levels = self._levels[photo]
-            which = int(np.clip(round(np.log2(max(apart, 1e-3))), 0, len(levels) - 1))
+            which = int(np.clip(round(np.log2(max(step, 1e-3))), 0, len(levels) - 1))
             image = levels[which]
             sampled = grid_sample(
-                image[None, None].float(), place[None], padding_mode="border", align_corners=False
+                image[None, None].float(),
+                grid_of_view[None],
+                padding_mode="border",
+                align_corners=False,
             )
             views.append(sampled[0, 0])
         stacked = avg_pool2d(torch.stack(views)[:, None], 2)[:, 0] / 255

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc._support.optional import needed
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
@@ -71,7 +72,7 @@ def learn_keypoints(
     device: str = "auto",
     start: str | os.PathLike[str] | None = None,
     recipe: KeypointRecipe | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> LearnedKeypoints:
     """Teach the learned detector which points a model matches, by reward; needs PyTorch.
 
@@ -96,9 +97,8 @@ def learn_keypoints(
     progress
         Told of the steps. A KeyboardInterrupt ends the teaching: the best so far is returned.
     """
-    for name, value in (("steps", steps), ("seconds", seconds)):
-        if value is not None and not value > 0:
-            raise ValueError(f"{name}: expected a number > 0 or None, got {value!r}")
+    check_number("steps", steps, above=0, optional=True)
+    check_number("seconds", seconds, above=0, optional=True)
     with needed("learning keypoints needs PyTorch", "torch"):
         import torch  # noqa: F401
     from mkdesc._support.launching import chosen_device
@@ -106,12 +106,11 @@ def learn_keypoints(
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.training import torch_threads
 
-    tell = no_progress if progress is None else progress
     where = chosen_device(None if device == "auto" else device)
     chosen = recipe or recipe_for(where.type == "cpu", upright)
     mkd = load_model(model).fit()
     first = training.fresh_weights(chosen, seed) if start is None else load_weights(start)
-    images = read_photos(list_photos(photos), tell)
+    images = read_photos(list_photos(photos), progress)
     learned, kept = hold_out(list(images), seed)
     bank = Photos([images[name] for name in learned], where)
     others = Photos([images[name] for name in kept or learned], where)
@@ -122,7 +121,7 @@ def learn_keypoints(
         figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
         before = training.measure(first, figures, describe, chosen.rules, look)
         taught = training.teach(
-            first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=tell
+            first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=progress
         )
         after = training.measure(taught.weights, figures, describe, chosen.rules, look)
     report = ViewReport(
@@ -181,7 +180,7 @@ def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
     )
 
 
-def read_photos(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8]]:
+def read_photos(files: list[Path], progress: Progress) -> dict[str, NDArray[np.uint8]]:
     """Photographs by their names; unreadable ones are skipped with a warning."""
     images: dict[str, NDArray[np.uint8]] = {}
     reasons = []
@@ -195,7 +194,7 @@ def read_photos(files: list[Path], tell: Progress) -> dict[str, NDArray[np.uint8
             warnings.warn(f"skipped: {error}", RuntimeWarning, stacklevel=3)
             continue
         images[file.name if file.name not in images else str(file)] = image
-        tell("reading", number + 1, len(files))
+        progress("reading", number + 1, len(files))
     if not images:
         raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")
     return images

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,16 @@ from mkdesc.measures.ranking import fpr95
 SCORED = 50_000
 #: Where a folder of parts says what they are made of.
 RECORD = "mkdesc.json"
+
+
+class LearnOptions(TypedDict, total=False):
+    """What every source of training data passes on to :func:`learn_model`."""
+
+    whitening: Whitening | None
+    trained: TrainedHead | None
+    workers: Workers
+    parts: str | Path | None
+    progress: Progress
 
 
 def learn_model(

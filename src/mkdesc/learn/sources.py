@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from mkdesc._support.locations import as_location
 from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.progress import Progress, no_progress
-from mkdesc._support.work import Workers, share_memory
+from mkdesc._support.work import share_memory
 from mkdesc.datasets.colmap import read_observations
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.descriptor import MKD
-from mkdesc.heads.whitening import Whitening
 from mkdesc.images.frames import SIDE
 from mkdesc.learn.colmap import colmap_blocks, point_shards
 from mkdesc.learn.file_shards import (
@@ -30,12 +29,11 @@ from mkdesc.learn.file_shards import (
     pairs_among,
     whole_points,
 )
-from mkdesc.learn.learner import learn_model
+from mkdesc.learn.learner import LearnOptions, learn_model
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
 from mkdesc.learn.ratio import calibrated_ratio
 from mkdesc.learn.report import Learned
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
-from mkdesc.learn.trained_head import TrainedHead
 
 T = TypeVar("T")
 
@@ -78,27 +76,11 @@ class _Source:
     fresh: FreshPhotos | None = None
     progress: Progress = no_progress
 
-    def learn(
-        self,
-        mkd: MKD,
-        whitening: Whitening | None,
-        progress: Progress,
-        trained: TrainedHead | None,
-        workers: Workers,
-        parts: str | Path | None,
-    ) -> Learned:
+    def learn(self, mkd: MKD, how: LearnOptions) -> Learned:
         """Learn from it here, or in other processes."""
-        self.progress, self.size = progress, self.size or self.patches
-        return learn_model(
-            [self] if share_memory(workers) else self.cut(),
-            mkd,
-            whitening=whitening,
-            trained=trained,
-            expected=self.patches,
-            workers=workers,
-            parts=parts,
-            progress=progress,
-        )
+        self.progress, self.size = how.get("progress", no_progress), self.size or self.patches
+        shards = [self] if share_memory(how.get("workers")) else self.cut()
+        return learn_model(shards, mkd, expected=self.patches, **how)
 
     def blocks(self) -> Iterator[TrainingBlock]:
         """The blocks, with the progress reported after each."""
@@ -112,12 +94,7 @@ class _Source:
 def learn_patches(
     path: str | Path,
     mkd: MKD | None = None,
-    *,
-    whitening: Whitening | None = None,
-    progress: Progress = no_progress,
-    trained: TrainedHead | None = None,
-    workers: Workers = None,
-    parts: str | Path | None = None,
+    **how: Unpack[LearnOptions],
 ) -> Learned:
     """Learn from labelled patches in a .npz with arrays ``patches`` and ``labels``.
 
@@ -127,19 +104,9 @@ def learn_patches(
         The file; patches (N, W, W) of equal labels (N,) match.
     mkd
         The descriptor, without whitening; default: the paper's, for patches of this size.
-    whitening
-        What to learn; default: ``Whitening("gda", power=0.75)``, as the bundled models have it.
-    progress
-        Told of every block of patches, and of every step of training.
-    trained
-        How to train a head further with PyTorch, which begins as the whitening; default: it is not
-        trained.
-    workers
-        An executor or a Dask client whose processes describe the patches; default: this one does.
-        The model is the same.
-    parts
-        For these, a folder that all of them see, where sums of parts wait. The same call goes on
-        from there if it was interrupted; when the model is saved it may be removed.
+    **how
+        ``whitening``, ``trained``, ``workers``, ``parts``, ``progress``: as for
+        :func:`~mkdesc.learn.learn_model`.
     """
     source = open_patches(path)
     labels = _labels(path, source.count)
@@ -156,7 +123,7 @@ def learn_patches(
         return [RowShard(as_location(path), rows, labels[rows]) for rows in cut]
 
     data = _Source(blocks, shards, source.count)
-    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
+    learned = data.learn(mkd, how)
     return learned.with_source(f"labelled patches {Path(path).name}")
 
 
@@ -177,12 +144,8 @@ def learn_phototourism(
     folder: str | Path,
     mkd: MKD | None = None,
     *,
-    whitening: Whitening | None = None,
-    progress: Progress = no_progress,
     pairs: int | None = None,
-    trained: TrainedHead | None = None,
-    workers: Workers = None,
-    parts: str | Path | None = None,
+    **how: Unpack[LearnOptions],
 ) -> Learned:
     """Learn from a subset in the Phototourism layout.
 
@@ -190,12 +153,12 @@ def learn_phototourism(
     ----------
     folder
         Sheets, info.txt and m50 files.
-    mkd, whitening, progress
+    mkd
         As in :func:`learn_patches`.
     pairs
         Which m50 file: its number of pairs; default: the largest. Without any, all pairs of
         patches of one 3-D point.
-    trained, workers, parts
+    **how
         As in :func:`learn_patches`.
     """
     subset = Subset(folder)
@@ -216,9 +179,7 @@ def learn_phototourism(
         ]
 
     data = _Source(blocks, shards, len(subset), pairs=chosen)
-    learned = data.learn(
-        MKD() if mkd is None else mkd, whitening, progress, trained, workers, parts
-    )
+    learned = data.learn(MKD() if mkd is None else mkd, how)
     return learned.with_source(f"Phototourism {subset.name}")
 
 
@@ -226,13 +187,9 @@ def learn_hpatches(
     root: str | Path,
     mkd: MKD | None = None,
     *,
-    whitening: Whitening | None = None,
-    progress: Progress = no_progress,
     split: str | None = None,
     splits_file: str | Path | None = None,
-    trained: TrainedHead | None = None,
-    workers: Workers = None,
-    parts: str | Path | None = None,
+    **how: Unpack[LearnOptions],
 ) -> Learned:
     """Learn from HPatches strips: row k shows the same surface in all strips of a sequence.
 
@@ -240,12 +197,12 @@ def learn_hpatches(
     ----------
     root
         Folder of sequences.
-    mkd, whitening, progress
+    mkd
         As in :func:`learn_patches`; the patches are resized to those of ``mkd``.
     split, splits_file
         Learn from the training sequences of a split (``a``, ``b`` or ``c`` of splits.json);
         default: from all sequences.
-    trained, workers, parts
+    **how
         As in :func:`learn_patches`.
     """
     dataset = HPatches(root)
@@ -266,7 +223,7 @@ def learn_hpatches(
         return chain.from_iterable(shard.blocks() for shard in shards)
 
     data = _Source(blocks, lambda: shards, 16 * sum(counts.values()))
-    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
+    learned = data.learn(mkd, how)
     return learned.with_source("HPatches strips", sequences=len(names), split=split or "all")
 
 
@@ -275,12 +232,8 @@ def learn_colmap(
     images: str | Path,
     *,
     mkd: MKD | None = None,
-    whitening: Whitening | None = None,
-    progress: Progress = no_progress,
     side: float = SIDE,
-    trained: TrainedHead | None = None,
-    workers: Workers = None,
-    parts: str | Path | None = None,
+    **how: Unpack[LearnOptions],
 ) -> Learned:
     """Learn from a sparse COLMAP model and its photographs; needs OpenCV and pycolmap.
 
@@ -288,28 +241,24 @@ def learn_colmap(
     ----------
     model, images
         Folder of the model (text or binary), and of the photographs.
-    mkd, whitening
+    mkd
         As in :func:`learn_patches`.
-    progress
-        Told of every photograph.
     side
         Side of a patch in units of the keypoint's sigma.
-    trained
-        As in :func:`learn_patches`.
-    workers, parts
-        As in :func:`learn_patches`. A photograph is read once for every part of the points that it
-        shows.
+    **how
+        As in :func:`learn_patches`. With ``workers``, a photograph is read once for every part of
+        the points that it shows.
     """
     observations = read_observations(model)
     mkd = MKD() if mkd is None else mkd
-    how = (mkd.patch_size, side)
+    cut = (mkd.patch_size, side)
     data = _Source(
-        lambda: colmap_blocks(observations, images, *how),
-        lambda: point_shards(observations, Path(images).absolute(), *how, SHARD),
+        lambda: colmap_blocks(observations, images, *cut),
+        lambda: point_shards(observations, Path(images).absolute(), *cut, SHARD),
         sum(len(points) for _, points in observations.values()),
         size=len(observations),
     )
-    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
+    learned = data.learn(mkd, how)
     return learned.with_source("a COLMAP model", images=len(observations), side=side)
 
 
@@ -317,13 +266,9 @@ def learn_photos(
     photos: str | Path | Iterable[str | Path],
     mkd: MKD | None = None,
     *,
-    whitening: Whitening | None = None,
-    progress: Progress = no_progress,
     recipe: Recipe | None = None,
     seed: int = 0,
-    trained: TrainedHead | None = None,
-    workers: Workers = None,
-    parts: str | Path | None = None,
+    **how: Unpack[LearnOptions],
 ) -> Learned:
     """Learn from plain photographs, with no labels at all; needs OpenCV.
 
@@ -335,19 +280,15 @@ def learn_photos(
     ----------
     photos
         A folder (photographs of folders in it too), or files.
-    mkd, whitening
+    mkd
         As in :func:`learn_patches`.
-    progress
-        Told of every photograph.
     recipe
         How patches are made; default: :class:`~mkdesc.learn.Recipe` with the patch size
         of ``mkd``.
     seed
         The same seed gives the same model.
-    trained
-        As in :func:`learn_patches`; views are then made anew while it trains.
-    workers, parts
-        As in :func:`learn_patches`.
+    **how
+        As in :func:`learn_patches`; with ``trained``, views are made anew while it trains.
     """
     files = list_photos(photos)
     mkd = MKD() if mkd is None else mkd
@@ -365,7 +306,7 @@ def learn_photos(
 
     each = recipe.keypoints_per_photo * len(recipe.views)
     data = _Source(blocks, shards, each * len(files), size=len(files), fresh=fresh)
-    learned = data.learn(mkd, whitening, progress, trained, workers, parts)
+    learned = data.learn(mkd, how)
     ratio = calibrated_ratio(learned.mkd, files[:: -(-len(files) // RATIO_PHOTOS)], seed=seed)
     learned.mkd.set_params(ratio=None if ratio is None else ratio.ratio)
     return learned.with_source(

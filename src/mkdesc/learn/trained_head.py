@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ CHECKED = 20
 MOST_CHECKED = 2048
 
 
+@dataclass(eq=False, repr=False)
 class TrainedHead(Estimator):
     """A head trained on matching descriptors by gradient descent; needs PyTorch.
 
@@ -85,34 +87,19 @@ class TrainedHead(Estimator):
     ((600, 4), Head(10 -> 12, relu 4, 12 -> 4, l2))
     """
 
-    head_: Head
-    trained_: Trained
-
-    def __init__(
-        self,
-        kind: str = "mlp",
-        hidden: int = 512,
-        rank: int | None = None,
-        steps: int | None = None,
-        minutes: float | None = None,
-        batch: int | None = None,
-        loss: str = "softmax",
-        device: str = "auto",
-        seed: int = 0,
-        whitening: Whitening | None = None,
-        start: Head | None = None,
-    ) -> None:
-        self.kind = kind
-        self.hidden = hidden
-        self.rank = rank
-        self.steps = steps
-        self.minutes = minutes
-        self.batch = batch
-        self.loss = loss
-        self.device = device
-        self.seed = seed
-        self.whitening = whitening
-        self.start = start
+    kind: str = "mlp"
+    hidden: int = 512
+    rank: int | None = None
+    steps: int | None = None
+    minutes: float | None = None
+    batch: int | None = None
+    loss: str = "softmax"
+    device: str = "auto"
+    seed: int = 0
+    whitening: Whitening | None = None
+    start: Head | None = None
+    head_: Head = field(init=False)
+    trained_: Trained = field(init=False)
 
     def fit(self, X: ArrayLike, y: ArrayLike, progress: Progress = no_progress) -> Self:
         """Learn from raw descriptors (N, D) and labels (N,) of what they show.
@@ -250,7 +237,7 @@ class TrainedHead(Estimator):
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """Map raw descriptors (N, D) to unit vectors (N, dims), float32."""
         if not hasattr(self, "head_"):
-            raise _not_fitted()
+            raise self._not_fitted()
         return self.head_.apply(
             as_descriptors(X, name="X", dims=self.head_.dims_in, keep_float=True)
         )
@@ -281,14 +268,7 @@ class TrainedHead(Estimator):
         return hasattr(self, "head_")
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=True),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(),
-        )
+        return self._tags(needs_y=True)
 
 
 def split_points(
@@ -321,12 +301,3 @@ def _training() -> Any:
     from mkdesc.learn import training
 
     return training
-
-
-def _not_fitted() -> Exception:
-    message = "this TrainedHead is not fitted: call fit first"
-    try:
-        from sklearn.exceptions import NotFittedError
-    except ImportError:
-        return ValueError(message)
-    return NotFittedError(message)

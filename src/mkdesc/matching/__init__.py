@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.matching.distinct import match_distinct
-    from mkdesc.matching.guided import match_guided
-    from mkdesc.matching.nearest import Matches, match_descriptors
-    from mkdesc.matching.verification import Verified, verify_matches
-
-__all__ = [
-    "Matches",
-    "Verified",
-    "match_descriptors",
-    "match_distinct",
-    "match_guided",
-    "verify_matches",
-]
+    from mkdesc.matching.distinct import match_distinct as match_distinct
+    from mkdesc.matching.guided import match_guided as match_guided
+    from mkdesc.matching.nearest import Matches as Matches
+    from mkdesc.matching.nearest import match_descriptors as match_descriptors
+    from mkdesc.matching.verification import Verified as Verified
+    from mkdesc.matching.verification import verify_matches as verify_matches
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -20,6 +20,9 @@ from mkdesc.matching.near import first_of_each, nearest
 #: Positions that are nearer, as a share of the diagonal of their image, are one place.
 PLACE = 0.01
 
+#: Far places are as far as this from each other.
+FAR = 0.05
+
 #: Neighbours of a match that are asked, in either image.
 NEIGHBOURS = 8
 
@@ -60,6 +63,11 @@ class Coherence(NamedTuple):
     places: int
     coherent: int
     repeated: float
+
+    @property
+    def share(self) -> float:
+        """Of all matches, those that most of their neighbours support."""
+        return float((self.support >= MAJORITY).mean()) if len(self.support) else 0.0
 
 
 def coherence(matches: FrameMatches, sizes: tuple[Size, Size]) -> Coherence:
@@ -122,7 +130,20 @@ def coherence(matches: FrameMatches, sizes: tuple[Size, Size]) -> Coherence:
     )
 
 
-def distinct_places(here: Floats, there: Floats, sizes: tuple[Size, Size]) -> NDArray[np.int64]:
+def far_coherence(matches: FrameMatches, sizes: tuple[Size, Size]) -> Coherence:
+    """The same for places that are far from each other, of which no two are of one small thing.
+
+    Parameters
+    ----------
+    matches, sizes
+        As for :func:`coherence`.
+    """
+    return coherence(matches.take(distinct_places(*matches.positions, sizes, FAR)), sizes)
+
+
+def distinct_places(
+    here: Floats, there: Floats, sizes: tuple[Size, Size], apart: float = PLACE
+) -> NDArray[np.int64]:
     """The first matches (K,) of their places in both images: one to one.
 
     Parameters
@@ -131,8 +152,10 @@ def distinct_places(here: Floats, there: Floats, sizes: tuple[Size, Size]) -> ND
         (M, 2): positions in either image.
     sizes
         Of the images.
+    apart
+        How far places are from each other, as a share of the diagonal.
     """
-    radii = (PLACE * float(np.hypot(*size)) for size in sizes)
+    radii = (apart * float(np.hypot(*size)) for size in sizes)
     return first_of_each(*zip((here, there), radii, strict=True))
 
 

@@ -132,6 +132,13 @@ def match_descriptors(
     exact. Distances are compared as scores ``-|x - y|^2 / 2 = x.y - |x|^2 / 2 - |y|^2 / 2``, one
     matrix product per block; rows and columns of a block are searched in one pass. Bytes are
     compared exactly, floats to rounding: about 1e-7 of the largest squared distance there is.
+
+    Examples
+    --------
+    >>> a = np.eye(4, 8, dtype=np.float32)
+    >>> matches = match_descriptors(a, a[[2, 0]])
+    >>> len(matches), matches.pairs.tolist()
+    (2, [[0, 1], [2, 0]])
     """
     here, there = check_pair(a, b, bits)
     ratio = model_ratio(model) if isinstance(ratio, str) and ratio == "auto" else ratio

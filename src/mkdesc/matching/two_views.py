@@ -1,128 +1,22 @@
-"""What may be believed of two views: one answer for everything that matches photographs.
-
-Matches agree on a geometry, which is believed if chance does not explain it (a count of what
-agrees, and a comparison with the same matches shuffled), if enough distinct places move together
-with their neighbours (:mod:`mkdesc.matching.coherence`), and if nothing else explains the same
-places as well. Where something does, the structure repeats itself and the answer is ambiguous.
-"""
+"""Two photographs: what was found in them, matched, and the geometry that is believed."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mkdesc.matching.affinities import affinities, frames_agree, frames_follow
-from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
-from mkdesc.matching.coherence import (
-    MAJORITY,
-    Coherence,
-    Size,
-    coherence,
-    distinct_places,
-    in_front,
-)
+from mkdesc.matching.affinities import frames_agree
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
-from mkdesc.matching.lookalikes import share_repeated
-from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
-from mkdesc.matching.near import distance_to_nearest
+from mkdesc.matching.judging import VERIFIED, Verdict, judge
 from mkdesc.matching.nearest import match_descriptors
-from mkdesc.matching.verification import (
-    Verified,
-    choose_geometry,
-    transfer_errors,
-    verify_matches,
-)
-
-#: The verdicts there are.
-VERIFIED, AMBIGUOUS, UNVERIFIED = "verified", "ambiguous", "unverified"
-
-#: log10 of the false alarms at which a geometry is more than chance.
-BELIEVED = -12.0
-
-#: That the shapes of two random frames agree with a geometry, too. Of random pairs of frames of
-#: graf 6 in 100 agree with a homography and 2.5 in 100 follow an epipolar geometry.
-SHAPE_BY_CHANCE = 0.1
-
-#: Places that must move together. Where photographs are unrelated, or show facades that only look
-#: alike, 0 to 7 do.
-FEWEST = 10
-
-#: Share of the places of an epipolar geometry that must move together: 0.6 and more do in
-#: photographs of one scene, 0.25 to 0.35 on mirrored facades.
-MOST = 0.5
-
-#: So many places that move together, and this share of all, are no chance, however many matches
-#: are wrong: of what agrees by chance, nothing moves together.
-CERTAIN, NEARLY_ALL = 15, 0.6
-
-#: Shuffled matches that are tried, unless so many places move together; and how many times as
-#: many as the best of those there must be.
-SHUFFLES, PLENTY, TIMES = 3, 50, 3
-
-#: Of neighbours that move apart, the share that must look alike for a structure to be repeated:
-#: 0.02 to 0.15 do in unrelated photographs, 0.3 to 0.9 on facades.
-REPEATED = 0.25
-
-#: What is left must have this share of the places of a geometry to be its rival, this share of
-#: them in conflict with it: near its places (as a share of the diagonal) in one image alone.
-RIVAL, CONFLICT, NEAR = 0.5, 0.5, 0.05
-
-#: Share of the places of a geometry that look the same as others, from which a structure is
-#: repeated: 0 to 0.05 in photographs, 0.95 and more where identical windows or bricks were drawn.
-IDENTICAL = 0.5
-
-#: Share of the neighbourhoods of an epipolar geometry that are turned over, from which one
-#: photograph is mirrored: of photographs that are not, 0 to 0.03 are.
-TURNED_OVER = 0.15
+from mkdesc.matching.two_view_geometry import TwoViewOptions, of_pixels, plane_near, verify
+from mkdesc.matching.verification import Verified
 
 #: Ratio of guided matches along epipolar lines, where there is more than one to choose from.
 GUIDED_RATIO = 0.9
-
-Floats = NDArray[np.float64]
-
-
-class TwoViewOptions(NamedTuple):
-    """What is asked of two views.
-
-    Attributes
-    ----------
-    sizes
-        Height and width of either image.
-    geometry, threshold, cameras
-        As for :func:`mkdesc.verify_matches`.
-    device
-        As for :func:`mkdesc.match_descriptors`.
-    """
-
-    sizes: tuple[Size, Size]
-    geometry: str = "auto"
-    threshold: float = 2.0
-    cameras: tuple[Floats, Floats] | None = None
-    device: str | None = None
-
-
-class Verdict(NamedTuple):
-    """What is believed, and why.
-
-    Attributes
-    ----------
-    name
-        ``"verified"``: they show the same. ``"ambiguous"``: matches agree, but on structure that
-        repeats itself. ``"unverified"``: nothing says that they show the same.
-    reason
-        In words.
-    places
-        Distinct places that agree and move together.
-    """
-
-    name: str
-    reason: str
-    places: int = 0
 
 
 class TwoViewResult(NamedTuple):
@@ -164,15 +58,7 @@ def judged(
     options: TwoViewOptions,
 ) -> TwoViewResult:
     """A result; its geometry is dropped unless it is believed."""
-    verdict = judge(matches, verified, options)
-    if verdict.name == VERIFIED:
-        share = share_repeated(features, matches.take(verified.inliers), options.sizes)
-        if share >= IDENTICAL:
-            verdict = Verdict(
-                AMBIGUOUS,
-                f"ambiguous, repeated structure: {share:.0%} of what agrees looks the same "
-                "elsewhere in one of the photographs",
-            )
+    verdict = judge(matches, verified, options, features)
     if verdict.name != VERIFIED:
         return nothing_found(features, matches, verdict)
     return TwoViewResult(features, matches, verified, verdict)
@@ -184,147 +70,6 @@ def nothing_found(
     """A result without a geometry."""
     nothing = Verified(None, np.zeros(len(matches.a), np.bool_))
     return TwoViewResult(features, matches, nothing, verdict)
-
-
-def verify(matches: FrameMatches, geometry: str, options: TwoViewOptions) -> Verified:
-    """Which matches agree on a geometry of this kind."""
-    return verify_matches(*matches.positions, geometry, options.threshold, cameras=options.cameras)
-
-
-def judge(
-    matches: FrameMatches,
-    found: Verified,
-    options: TwoViewOptions,
-    believed: float = BELIEVED,
-) -> Verdict:
-    """Whether to believe a geometry.
-
-    Parameters
-    ----------
-    matches
-        All of them.
-    found
-        The geometry, and which of them agree with it.
-    options
-        What was asked for.
-    believed
-        log10 of how often chance may make as many matches agree.
-    """
-    if found.geometry is None:
-        return Verdict(UNVERIFIED, "too few matches agree on one geometry")
-    agree = f"{found.inliers.sum()} matches agree on one geometry"
-    moving = _coherent_inliers(matches, found, options)
-    count = moving.coherent
-    certain = count >= max(CERTAIN, NEARLY_ALL * moving.places)
-    if not certain and _false_alarms(matches, found, options) >= believed:
-        return Verdict(UNVERIFIED, f"{agree}, no more than chance explains")
-    if found.geometry != "homography" and _is_mirrored(matches, found, options, certain):
-        return Verdict(
-            UNVERIFIED,
-            f"{agree}, but one photograph mirrors the other, which this geometry excludes",
-        )
-    flat = found.geometry == "homography"
-    few = count < FEWEST or (not flat and count < MOST * moving.places)
-    if few and moving.repeated >= REPEATED:
-        return Verdict(
-            AMBIGUOUS,
-            f"ambiguous, repeated structure: {agree}, but similar neighbours map to "
-            f"different places",
-        )
-    chance = _by_chance(matches, found, options) if not few and count < PLENTY else 0
-    if few or count < TIMES * chance:
-        return Verdict(UNVERIFIED, f"{agree}, but only {count} places move with their neighbours")
-    rival = _rival(matches, found, options, count)
-    if rival:
-        return Verdict(
-            AMBIGUOUS,
-            f"ambiguous, repeated structure: {count} places agree on one geometry, "
-            f"but {rival} of the same places also agree on another",
-        )
-    return Verdict(VERIFIED, f"{count} places agree and move together", count)
-
-
-def _coherent_inliers(
-    matches: FrameMatches, found: Verified, options: TwoViewOptions
-) -> Coherence:
-    """How the matches that agree move together; those behind a camera do not agree."""
-    agree = matches.take(found.inliers)
-    if found.matrix is not None:
-        matrix, kind = _of_pixels(found, options)
-        here, there = agree.positions
-        if kind == "fundamental":
-            agree = agree.take(in_front(matrix, here, there))
-        elif mirrors(matrix, here):
-            agree = agree.mirrored()
-    return coherence(agree, options.sizes)
-
-
-def _is_mirrored(
-    matches: FrameMatches, found: Verified, options: TwoViewOptions, certain: bool
-) -> bool:
-    """Whether matches of an epipolar geometry are those of a mirror image.
-
-    Either a homography that mirrors explains them, or neighbourhoods are turned over. Where it is
-    certain that most places move together, the few that do not say nothing.
-    """
-    agree = matches.take(found.inliers)
-    if certain:
-        agree = agree.take(coherence(agree, options.sizes).support >= MAJORITY)
-    places = distinct_places(*agree.positions, options.sizes)
-    if share_turned_over(*(xy[places] for xy in agree.positions)) >= TURNED_OVER:
-        return True
-    return mirrored_homography(*agree.positions, options.threshold) is not None
-
-
-def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> float:
-    """log10 of how often chance alone makes so many matches agree.
-
-    In places alone, or in places and shapes: those of some detectors say little.
-    """
-    sample = SAMPLES[str(found.geometry)]
-    flat = found.geometry == "homography"
-    share = (disc_share if flat else strip_share)(options.threshold, *options.sizes)
-    count, agree = len(found.inliers), int(found.inliers.sum())
-    places = false_alarms(agree, count, share, sample)
-    if found.matrix is None:
-        return places
-    matrix, _ = _of_pixels(found, options)
-    alike = (frames_agree if flat else frames_follow)(matrix, matches.a, matches.b)
-    shapes = int((found.inliers & alike).sum())
-    return min(places, false_alarms(shapes, count, SHAPE_BY_CHANCE * share, sample))
-
-
-def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> int:
-    """The most places that move together when matches are shuffled and verified as they were."""
-    rng = np.random.default_rng(0)
-    most = 0
-    for _ in range(SHUFFLES):
-        shuffled = matches._replace(b=matches.b[rng.permutation(len(matches.b))])
-        other = verify(shuffled, str(found.geometry), options)
-        most = max(most, _coherent_inliers(shuffled, other, options).coherent)
-    return most
-
-
-def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, coherent: int) -> int:
-    """Places of another geometry that goes elsewhere from the same places; 0: there is none."""
-    rest = matches.take(~found.inliers)
-    least = max(FEWEST, RIVAL * coherent)
-    if len(rest.a) < least:
-        return 0
-    other = verify(rest, str(found.geometry), options)
-    places = _coherent_inliers(rest, other, options).coherent if other.geometry else 0
-    if places < least:
-        return 0
-    near = [
-        distance_to_nearest(known, xy) < NEAR * np.hypot(*size)
-        for known, xy, size in zip(
-            matches.take(found.inliers).positions,
-            rest.take(other.inliers).positions,
-            options.sizes,
-            strict=True,
-        )
-    ]
-    return places if (near[0] != near[1]).mean() >= CONFLICT else 0
 
 
 def tentative_matches(a: LocalFeatures, b: LocalFeatures, ratio: float) -> FrameMatches:
@@ -347,43 +92,6 @@ def tentative_matches(a: LocalFeatures, b: LocalFeatures, ratio: float) -> Frame
     return matches.take(matches.distinct())
 
 
-def fit_homography(matches: FrameMatches, threshold: float) -> Verified:
-    """The homography of matches; pixels are those of the image that shows things smaller."""
-    here, there = matches.positions
-    larger = len(here) and np.median(np.linalg.det(affinities(matches.a, matches.b)[:, :, :2])) > 1
-    if not larger:
-        return verify_matches(here, there, "homography", threshold)
-    found = verify_matches(there, here, "homography", threshold)
-    if found.matrix is None:
-        return found
-    return replace(found, matrix=np.linalg.inv(found.matrix).astype(np.float64))
-
-
-def verify_near_plane(matches: FrameMatches, matrix: Floats, options: TwoViewOptions) -> Verified:
-    """What matches agree on, given a homography (3, 3) that some of them do."""
-    if options.geometry not in ("auto", "homography"):
-        return verify(matches, options.geometry, options)
-    plane = _plane(matches, matrix, options.threshold)
-    if options.geometry == "homography":
-        return plane
-    return choose_geometry(
-        plane,
-        lambda kind: verify(matches, kind, options),
-        *matches.positions,
-        options.threshold,
-        options.cameras is not None,
-    )
-
-
-def _plane(matches: FrameMatches, matrix: Floats, threshold: float) -> Verified:
-    """A homography, refined by the matches that are near it."""
-    here, there = matches.positions
-    near = transfer_errors(matrix, here, there) < 4 * threshold
-    refined = fit_homography(matches.take(near), threshold).matrix
-    best = matrix if refined is None else refined
-    return Verified(best, transfer_errors(best, here, there) < threshold, "homography")
-
-
 def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
     """Match once more with the geometry that was found: more matches, and a finer geometry.
 
@@ -400,7 +108,7 @@ def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
         As it was if that does not bring more.
     """
     found, threshold = result.verified, options.threshold
-    matrix, kind = _of_pixels(found, options)
+    matrix, kind = of_pixels(found, options)
     known = result.matches.take(found.inliers)
     flat = kind == "homography"
     again = rematch(
@@ -417,18 +125,8 @@ def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
     both = known.followed_by(more)
     both = both.take(np.union1d(np.arange(len(known.a)), both.distinct()))  # the known stay
     verified = (
-        _plane(both, matrix, threshold) if flat else verify(both, str(found.geometry), options)
+        plane_near(both, matrix, threshold) if flat else verify(both, str(found.geometry), options)
     )
     if verified.inliers.sum() < found.inliers.sum():
         return result
     return result._replace(matches=both, verified=verified)
-
-
-def _of_pixels(found: Verified, options: TwoViewOptions) -> tuple[Floats, str]:
-    """A geometry as one of pixels: an essential matrix becomes a fundamental one."""
-    assert found.matrix is not None
-    if found.geometry != "essential":
-        return found.matrix, str(found.geometry)
-    assert options.cameras is not None
-    first, second = (np.linalg.inv(camera) for camera in options.cameras)
-    return second.T @ found.matrix @ first, "fundamental"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.threads import available_threads
+from mkdesc._support.threads import available_threads, in_threads
 
 #: Pairs per unit of work: two gathered blocks of 128-D descriptors fit in a core's cache.
 BLOCK = 2048
@@ -52,11 +50,5 @@ def pair_distances(
         np.einsum("ij,ij->i", difference, difference, out=out[start:stop])
 
     starts = range(0, len(first), BLOCK)
-    if len(starts) < 4:
-        for start in starts:
-            run(start)
-    else:
-        with ThreadPoolExecutor(available_threads()) as pool:
-            for _ in pool.map(run, starts):
-                pass
+    in_threads(run, starts, 1 if len(starts) < 4 else available_threads())
     return out

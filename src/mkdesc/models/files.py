@@ -92,6 +92,14 @@ def save_model(
     -------
     Card
         What the file says of itself.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "mine.safetensors"
+    >>> card = save_model(load_model("extended-64"), file, {"of": "a copy"})
+    >>> load_model(file).transform(np.zeros((1, 64, 64), np.uint8)).shape
+    (1, 64)
     """
     from safetensors.numpy import save
 

@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.features.folder import ImageFeatures
+from mkdesc.features.image_features import ImageFeatures
 from mkdesc.images.frames import frames_from_points
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
-from mkdesc.matching.two_views import TwoViewOptions, Verdict, match_and_verify
+from mkdesc.matching.judging import Verdict
+from mkdesc.matching.two_view_geometry import TwoViewOptions
+from mkdesc.matching.two_views import match_and_verify
 
 #: Ratio test, and pixels an inlier may be off.
 RATIO, THRESHOLD = 0.95, 4.0

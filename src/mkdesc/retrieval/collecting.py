@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.work import Workers, in_order
 from mkdesc._support.workfolder import cached_reader
-from mkdesc.features.folder import load_features
+from mkdesc.features.image_features import load_features
 from mkdesc.retrieval.codebook import SAMPLES, learn_words, words_for
 from mkdesc.retrieval.segments import Entry
 from mkdesc.retrieval.signature import make_signature

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,9 @@ from mkdesc._support.check import check_integer
 from mkdesc._support.targets import is_same
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import in_order
-from mkdesc._support.workfolder import same_input
+from mkdesc._support.workfolder import same_input, same_size
 from mkdesc.features.features import Features
-from mkdesc.features.folder import ImageFeatures, describe_image, load_features
+from mkdesc.features.image_features import ImageFeatures, describe_image, load_features
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.collecting import STRONGEST
@@ -142,15 +142,16 @@ class Index:
 
     def changed(
         self,
-        names: Iterable[str] | None = None,
+        read: Collection[str] | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> list[str]:
-        """Images whose files are gone, or have another content than when they were indexed.
+        """Images whose files are gone, or are others than when they were indexed.
 
         Parameters
         ----------
-        names
-            The images in question; None: all.
+        read
+            Images whose content is read where the file system leaves doubt; None: all. Others
+            count as changed if they have another size.
         folder
             As for :meth:`image_path`.
         """
@@ -159,17 +160,17 @@ class Index:
             for segment in self.signatures.segments
             for name, source in segment.sources.items()
         }
-        return [
-            name
-            for name in (self.names if names is None else names)
-            if not self._is_as_it_was(name, known[name], folder)
-        ]
 
-    def _is_as_it_was(self, name: str, source: str, folder: str | os.PathLike[str] | None) -> bool:
-        try:
-            return same_input(source, self.image_path(name, folder)) is not None
-        except FileNotFoundError:
-            return False
+        def is_as_it_was(name: str) -> bool:
+            try:
+                file = self.image_path(name, folder)
+            except FileNotFoundError:
+                return False
+            if read is None or name in read:
+                return same_input(known[name], file) is not None
+            return same_size(known[name], file)
+
+        return [name for name in self.names if not is_as_it_was(name)]
 
     def find(
         self,

@@ -27,12 +27,14 @@ from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.segments import Segment
 
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
+#: Numbers of words, which are means of unit vectors or of bytes, are never larger.
+LARGEST = 255.0
 #: Names of what a manifest names, and of what a killed process leaves half written.
 _OWN = re.compile(r"segment-[0-9]{6,}|words-[0-9]{6,}\.npy")
 _HALF = re.compile(rf"\.({_OWN.pattern}|index\.json)\.[0-9a-f]{{8}}\.(partial|new)")
@@ -94,7 +96,7 @@ class Manifest:
         """The visual words (K, D)."""
         try:
             words = array_of((folder / self.words).read_bytes())
-            if words.ndim != 2 or words.dtype != np.float32 or not np.isfinite(words).all():
+            if words.ndim != 2 or words.dtype != np.float32 or not (abs(words) <= LARGEST).all():
                 raise ValueError
         except BROKEN:
             what = f"{folder / self.words}: missing or damaged"
@@ -103,7 +105,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What an index is made of; ValueError if the folder is none."""
+    """What an index is made of; ValueError if the folder is not an index."""
     path = folder / INDEX
     if not path.is_file():
         raise FileNotFoundError(

@@ -17,13 +17,10 @@ from mkdesc._support.files import atomic_path, only_here
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import check_settings, is_untouched
-from mkdesc.features.folder import (
-    Settings,
-    extract_features,
-    features_path,
-    remove_features,
-)
+from mkdesc.features.folder import extract_features, remove_features
+from mkdesc.features.image_features import features_path
 from mkdesc.features.image_pair import KEYPOINTS
+from mkdesc.features.settings import Settings
 from mkdesc.images.listing import find_images
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.retrieval.collecting import learn_from, signatures_of
@@ -90,6 +87,18 @@ def build_index(
         Images at a time (None: one per core), an executor or a Dask client.
     device
         As for :class:`mkdesc.Features`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from mkdesc import Index
+    >>> from mkdesc.images import write_demo
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = write_demo(folder / "demo")
+    >>> _ = build_index(folder / "demo" / "views", folder / "index", Settings(max_keypoints=200))
+    >>> found = Index(folder / "index").find(folder / "demo" / "views" / "3.png", k=2)
+    >>> sorted(one.name for one in found)  # its neighbours; itself is left out
+    ['2.png', '4.png']
     """
     if settings is not None:
         settings.check_numbers("an index")

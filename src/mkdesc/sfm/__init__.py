@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
-    from mkdesc.sfm.pipeline import Matched, SfmOptions, map_database, match_images, reconstruct
-    from mkdesc.sfm.report import SfmReport, read_report
-
-__all__ = [
-    "Matched",
-    "SfmOptions",
-    "SfmReport",
-    "map_database",
-    "match_images",
-    "read_report",
-    "reconstruct",
-]
+    from mkdesc.sfm.options import Matched as Matched
+    from mkdesc.sfm.options import SfmOptions as SfmOptions
+    from mkdesc.sfm.pipeline import map_database as map_database
+    from mkdesc.sfm.pipeline import match_images as match_images
+    from mkdesc.sfm.pipeline import reconstruct as reconstruct
+    from mkdesc.sfm.report import SfmReport as SfmReport
+    from mkdesc.sfm.report import read_report as read_report
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(__name__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
-from mkdesc.features.folder import ImageFeatures
+from mkdesc.features.image_features import ImageFeatures
 from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.guided import rematch
 from mkdesc.retrieval.agreement import local_features

@@ -12,6 +12,7 @@ from mkdesc._support.files import atomic_folder
 from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
 from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.sfm.doubtful_pairs import ambiguous_pairs
 from mkdesc.sfm.log import colmap_log
 from mkdesc.sfm.principal_points import refine_centres
 from mkdesc.sfm.scenes import certain_pairs, scenes_among
@@ -225,6 +226,13 @@ def why_no_model(base: Path, log: Path) -> str:
             "ORDER BY 2 DESC, 3 DESC"
         ).fetchone()
     best = "" if most is None else " and ".join(names[image] for image in _ids(most[0]))
+    repeated = ambiguous_pairs(base)
+    if not certain and repeated:
+        return (
+            f"no two of {len(names)} images can be trusted to show the same: structure repeats "
+            f"itself in {len(repeated)} pairs, such as {' and '.join(repeated[0])}; try "
+            f"photographs that also show what is there once (see {log})"
+        )
     if not certain:
         if most is None or not most[2]:
             found = f"no two of {len(names)} images have a match"

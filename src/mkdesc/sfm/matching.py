@@ -12,7 +12,7 @@ from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
 from mkdesc._support.workfolder import cached_reader
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.features.folder import features_path, load_file
+from mkdesc.features.image_features import features_path, load_file
 from mkdesc.matching.nearest import Matches, match_descriptors
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 

@@ -20,8 +20,10 @@ from mkdesc.sfm.scenes import certain_pairs
 PAGE = "report.html"
 #: Points and edges of the graph shown at most: a page of some megabytes.
 POINTS, EDGES = 20_000, 3_000
+#: Images whose names stand beside their dots at most; of more, the pointer shows them.
+LABELS = 40
 #: What the colours of a view are, and its numbers.
-_KEY = "Red: cameras. Lengths are in a unit of the model's own."
+_KEY = "Red: cameras, with the names of their images. Lengths are in a unit of the model's own."
 _INK, _CAMERAS, _LINES = "#37474f", "#c62828", "rgba(70,110,150,0.35)"
 
 
@@ -129,6 +131,20 @@ def _posed(model: Any) -> list[Any]:
     return [image for image in model.images.values() if image.has_pose]
 
 
+def _labels(names: list[str], more: list[str] | None = None) -> dict[str, Any]:
+    """Names beside dots, as plotly takes them; the whole of them, and more, under the pointer."""
+    few = len(names) <= LABELS
+    return {
+        "text": [Path(name).stem for name in names],
+        "mode": "markers+text" if few else "markers",
+        "textposition": "top center",
+        "hovertext": names
+        if more is None
+        else [f"{a}<br>{b}" for a, b in zip(names, more, strict=True)],
+        "hoverinfo": "text",
+    }
+
+
 def _space(model: Any) -> Any:
     import plotly.graph_objects as go
 
@@ -149,8 +165,7 @@ def _space(model: Any) -> Any:
                 x=cx,
                 y=cy,
                 z=cz,
-                text=names,
-                mode="markers",
+                **_labels(names),
                 marker={"size": 4, "color": _CAMERAS},
                 name="cameras",
             ),
@@ -185,9 +200,7 @@ def _above(model: Any) -> Any:
             go.Scattergl(
                 x=x, y=y, mode="markers", marker={"size": 2, "color": _LINES}, name="points"
             ),
-            go.Scatter(
-                x=cx, y=cy, text=names, mode="markers", marker={"color": _CAMERAS}, name="cameras"
-            ),
+            go.Scatter(x=cx, y=cy, **_labels(names), marker={"color": _CAMERAS}, name="cameras"),
         ]
     )
     right, ahead, _ = _DIRECTIONS
@@ -211,9 +224,12 @@ def _graph(database: Path, models: Mapping[int, Any]) -> Any:
         x += [where[one][0], where[other][0], None]
         y += [where[one][1], where[other][1], None]
     groups = [of.get(name) for name in order]
-    text = [
-        f"{name}<br>{'in no model' if group is None else f'model {group}'}"
-        for name, group in zip(order, groups, strict=True)
+    said = ["in no model" if group is None else f"model {group}" for group in groups]
+    # Names are outside of the circle.
+    beside = [
+        f"{'top' if angle <= np.pi else 'bottom'} "
+        f"{'right' if np.cos(angle) > 0.1 else 'left' if np.cos(angle) < -0.1 else 'center'}"
+        for angle in angles.values()
     ]
     figure = go.Figure(
         [
@@ -221,15 +237,14 @@ def _graph(database: Path, models: Mapping[int, Any]) -> Any:
             go.Scatter(
                 x=[where[name][0] for name in order],
                 y=[where[name][1] for name in order],
-                text=text,
-                mode="markers",
+                **_labels(order, said) | {"textposition": beside},
                 marker={"color": [-1 if g is None else g for g in groups], "colorscale": "Turbo"},
                 name="images",
             ),
         ]
     )
-    figure.update_xaxes(visible=False).update_yaxes(visible=False, scaleanchor="x")
-    return figure
+    figure.update_xaxes(visible=False, range=[-1.4, 1.4])
+    return figure.update_yaxes(visible=False, range=[-1.2, 1.2], scaleanchor="x")
 
 
 def _tracks(model: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.retrieval.pairs import NamePair
+from mkdesc.sfm.doubtful_pairs import ambiguous_pairs
 from mkdesc.sfm.scenes import verified_counts
 
 #: Matches of two images below which an image that has no others is doubtful.
@@ -44,6 +45,8 @@ class SfmReport:
     weak
         Images of a model that hang on one pair with few matches: that image, by name, and how
         many matches. They may be in a wrong place.
+    ambiguous
+        Pairs of images that were not used because what they show repeats itself.
     """
 
     images: int
@@ -61,6 +64,7 @@ class SfmReport:
     sizes: list[int] = field(default_factory=list)
     unregistered: list[str] = field(default_factory=list)
     weak: dict[str, tuple[str, int]] = field(default_factory=dict)
+    ambiguous: list[NamePair] = field(default_factory=list)
 
     def to_dict(self, made_of: dict[str, Any]) -> dict[str, Any]:
         """All of it, the version that made it and what it was made of, for JSON."""
@@ -75,10 +79,13 @@ class SfmReport:
         if not found.keys() >= {*names}:
             return None
         weak = {name: (other, count) for name, (other, count) in found["weak"].items()}
-        return cls(**{name: found[name] for name in names} | {"weak": weak})
+        pairs = [(a, b) for a, b in found["ambiguous"]]
+        own = {"weak": weak, "ambiguous": pairs}
+        return cls(**{name: found[name] for name in names} | own)
 
     def lines(self) -> list[str]:
         """As text."""
+        pairs = [f"{a} and {b}" for a, b in self.ambiguous]
         return [
             f"{self.registered} of {self.images} images registered"
             + (f" (the largest of {self.models} models: {_some(self.sizes)})" * (self.models > 1)),
@@ -91,6 +98,7 @@ class SfmReport:
                 f"doubtful: {name} hangs on {count} matches with {other} alone"
                 for name, (other, count) in self.weak.items()
             ),
+            *([f"repeated structure, not used: {_some(pairs)}"] if pairs else []),
             *(f"left out: {reason}" for reason in self.bad.values()),
         ]
 
@@ -157,6 +165,7 @@ def make_report(
         sizes=sorted((model.num_reg_images() for model in models.values()), reverse=True),
         unregistered=sorted({*names}.difference(*registered)),
         weak=_weak(registered, pairs),
+        ambiguous=ambiguous_pairs(database),
     )
 
 

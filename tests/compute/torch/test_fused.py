@@ -40,7 +40,7 @@ def two_squares():
 
 found = {}
 for name, size, kind in json.loads(sys.argv[1]):
-    patches = textured_patches(6, size)
+    patches = textured_patches(4, size)
     patches[1, : size // 2] = 200  # flat above
     patches[2] = 9
     patches = torch.from_numpy(patches)

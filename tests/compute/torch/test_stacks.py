@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from mkdesc import MKD
+from mkdesc.heads.head import L2, Affine, Head
 from mkdesc.torch import MKDescriptor, export_onnx
 
 
@@ -39,9 +41,11 @@ def test_gradients_reach_every_square(mkd, patches):
     assert (floats.grad.abs().amax(dim=(2, 3)) > 0).all()
 
 
-def test_onnx_takes_stacks(tmp_path, mkd, patches):
+def test_onnx_takes_stacks(tmp_path, rng, patches):
+    """Of kernels that are soon written."""
     onnxruntime = pytest.importorskip("onnxruntime")
-    file = tmp_path / "two.onnx"
+    head = Head((Affine(rng.normal(size=(2 * 7, 5))), L2()))
+    mkd, file = MKD("theta(8,3)", 24, head=head, side=(14, 40)), tmp_path / "two.onnx"
     export_onnx(MKDescriptor(mkd), file, "uint8")
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     for n in (1, 5):

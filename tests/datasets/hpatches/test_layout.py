@@ -3,6 +3,7 @@ import json
 import cv2
 import numpy as np
 import pytest
+from layouts import write_sequence
 
 from mkdesc.datasets.hpatches.layout import (
     IMAGES,
@@ -11,7 +12,6 @@ from mkdesc.datasets.hpatches.layout import (
     image_name,
     read_splits,
     sequence_type,
-    write_sequence,
 )
 
 
@@ -99,15 +99,6 @@ def test_splits(made):
             read_splits(file)
 
 
-def test_writer_refuses(tmp_path, rng):
-    content = strips(rng)
-    with pytest.raises(ValueError, match="images: expected exactly"):
-        write_sequence(tmp_path, "v_a", {"ref": content["ref"]})
-    with pytest.raises(ValueError, match=r"images\['t5'\]: expected uint8 patches of the shape"):
-        write_sequence(tmp_path, "v_a", {**content, "t5": content["t5"][1:]})
-    assert not list(tmp_path.iterdir())
-
-
 def test_real_splits_and_strip(shared):
     splits = read_splits(shared / "data" / "hpatches" / "splits.json")
     assert {name: len(split.test) for name, split in splits.items()} == {
@@ -116,19 +107,3 @@ def test_real_splits_and_strip(shared):
     assert len(splits["a"].train) == 76
     with pytest.raises(ValueError, match=r"e1\.png: this strip is missing"):
         len(HPatches(shared / "data" / "hpatches")["v_graffiti"])
-
-
-def test_a_sequence_half_written_is_none(tmp_path, rng, monkeypatch):
-    written = []
-
-    def full(extension, strip):
-        if len(written) == 9:
-            raise OSError("disk full")
-        written.append(strip)
-        return b"strip"
-
-    monkeypatch.setattr("mkdesc.datasets.hpatches.layout.encode_image", full)
-    with pytest.raises(OSError, match="disk full"):
-        write_sequence(tmp_path, "v_a", strips(rng))
-    with pytest.raises(ValueError, match="no sequences"):
-        HPatches(tmp_path)

@@ -54,7 +54,7 @@ def unit(strip):
 
 
 def test_layout(sequence, tmp_path):
-    made = make_sequence(sequence, tmp_path / "out", seed=3)
+    made = make_sequence(sequence, tmp_path / "out", seed=3, max_patches=25)
     assert made == tmp_path / "out" / "v_noise"
     strips = read_strips(made)
     settings = json.loads((made / "sequence.json").read_text())
@@ -70,7 +70,7 @@ def test_layout(sequence, tmp_path):
 
 
 def test_rows_show_the_same_surface(sequence, tmp_path):
-    strips = read_strips(make_sequence(sequence, tmp_path / "out"))
+    strips = read_strips(make_sequence(sequence, tmp_path / "out", max_patches=60))
     reference = unit(strips["ref"])
     alike = {
         level: np.median([(reference * unit(strips[f"{level}{k}"])).sum(1) for k in range(1, 6)])
@@ -123,7 +123,7 @@ def test_a_failure_leaves_nothing_behind(sequence, tmp_path, monkeypatch):
 
     monkeypatch.setattr("mkdesc.datasets.hpatches.make_strips._write_table", fail)
     with pytest.raises(OSError, match="disk full"):
-        make_sequence(sequence, tmp_path / "out")
+        make_sequence(sequence, tmp_path / "out", max_patches=5)
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
+from layouts import write_sequence, write_task
 
-from mkdesc.datasets.hpatches.layout import IMAGES, HPatches, write_sequence
+from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
     draw_verification,
     read_retrieval,
     read_verification,
     textured_patches,
-    write_task,
 )
 
 COUNTS = {"v_wall": 40, "i_dome": 30, "v_boat_long": 2}

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from layouts import draw_pairs, write_subset
 
 from mkdesc.datasets.phototourism.layout import Interest, Subset, count_patches
-from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
 
 @pytest.fixture
@@ -126,40 +126,6 @@ def test_bad_interest(made):
     file.write_text("\n".join(lines))
     with pytest.raises(ValueError, match=r"interest\.txt, line 2: expected an integer"):
         Subset(made[0]).interest()
-
-
-def test_writer_refuses_and_leaves_nothing(tmp_path):
-    patches = np.zeros((4, 64, 64), np.uint8)
-    target = tmp_path / "set"
-    cases = [
-        ({"patches": patches, "labels": [0, 0, 1]}, "labels: expected one per patch"),
-        ({"patches": patches[:, :32, :32], "labels": [0] * 4}, r"\(N, 64, 64\)"),
-        ({"patches": patches, "labels": [0.5] * 4}, "labels: expected integers"),
-        ({"patches": patches, "labels": [0] * 4, "pairs": {1: [(0, 4)]}}, "indices below 4"),
-        ({"patches": patches, "labels": [0] * 4, "pairs": {2: [(0, 1)]}}, r"shape \(2, 2\)"),
-    ]
-    for arguments, message in cases:
-        with pytest.raises(ValueError, match=message):
-            write_subset(target, **arguments)
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="does not exist"):
-        write_subset(tmp_path / "no" / "set", patches, [0] * 4)
-    target.mkdir()
-    with pytest.raises(ValueError, match="already exists"):
-        write_subset(target, patches, [0] * 4)
-
-
-def test_drawn_pairs(rng):
-    labels = rng.integers(0, 40, 500)
-    pairs = draw_pairs(labels, 2000, seed=1)
-    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    assert same.sum() == 1000
-    assert (pairs[:, 0] != pairs[:, 1]).all()
-    np.testing.assert_array_equal(pairs, draw_pairs(labels, 2000, seed=1))
-    with pytest.raises(ValueError, match="even number"):
-        draw_pairs(labels, 3)
-    with pytest.raises(ValueError, match="two points"):
-        draw_pairs([0, 1, 2], 2)
 
 
 @pytest.mark.parametrize("name", ["castle", "door", "fox"])

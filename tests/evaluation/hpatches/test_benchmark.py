@@ -2,18 +2,20 @@
 
 import numpy as np
 import pytest
+from layouts import write_task
 
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.datasets.hpatches.task_lists import (
     draw_retrieval,
     draw_verification,
     textured_patches,
-    write_task,
 )
 from mkdesc.evaluation.hpatches.benchmark import run_hpatches
 from mkdesc.evaluation.report.runs import read_run
 
 TASKS = ["verification", "retrieval"]
+
+pytestmark = pytest.mark.usefixtures("no_plots")
 
 
 def corner(patches):

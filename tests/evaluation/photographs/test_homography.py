@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc.evaluation.photographs.base import Photograph
+from mkdesc.evaluation.photographs.extracting import Extraction, known_method
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.evaluation.photographs.scoring import PhotographOptions
+from mkdesc.models.files import bundled_file
 
 FEW = PhotographOptions(keypoints=150)
 
@@ -58,6 +61,30 @@ def test_methods_are_compared_and_solved(sequences):
         assert row["keypoints"] <= 150
         assert row["CPU s/MP"] > 0
     assert len(results.plots[0].panels[""]["orb"]["x"]) == 10
+
+
+def test_a_cache_that_was_made_again_is_read_again(tmp_path):
+    """In one process, after somebody has removed a run and begun it anew."""
+    extraction = Extraction(tmp_path, 150, None)
+    file = extraction.file("mkdesc", "a")
+    file.parent.mkdir()
+    for count in (3, 5):
+        rows = {"xy": np.zeros((count, 2)), "descriptors": np.zeros((count, 4))}
+        np.savez(file, **rows, seconds=1.0, shape=[30, 40], scale=[1.0, 1.0])
+        assert len(extraction.load("mkdesc", "a").features.xy) == count
+
+
+def test_a_model_that_was_replaced_is_read_again(tmp_path):
+    """In one process, too, under the same name."""
+    model = tmp_path / "m.safetensors"
+    photograph = Photograph(
+        "noise", np.random.default_rng(0).integers(0, 256, (90, 120), np.uint8)
+    )
+    for name in ("paper-64", "photo"):
+        model.write_bytes(bundled_file(name).read_bytes())
+        found = known_method(f"sift+{model}").extract(photograph, 20)
+        expected = get_method(f"sift+{name}").extract(photograph, 20)
+        np.testing.assert_array_equal(found.descriptors, expected.descriptors)
 
 
 def test_reduced_photographs_are_scored_in_their_own_pixels(sequences):

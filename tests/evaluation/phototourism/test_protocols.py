@@ -3,11 +3,11 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from layouts import draw_pairs
 from sklearn.metrics import average_precision_score
 
 import mkdesc
 from mkdesc.datasets.phototourism.layout import PatchPairs, Subset
-from mkdesc.datasets.phototourism.writing import draw_pairs
 from mkdesc.evaluation.phototourism.protocols import (
     evaluate_revisited,
     score_pairs,

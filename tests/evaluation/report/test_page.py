@@ -135,7 +135,7 @@ def test_two_runs_are_compared_pair_by_pair(runs, tmp_path):
     assert list(values) == ["one: rootsift", "one: orb", "two: sift+photo"]
     (tmp_path / "both").mkdir()
     written = save_results(tmp_path / "both", results)
-    assert {"report.html", "pairs.csv", "pairs-distinct.png"} <= set(written)
+    assert {"report.html", "pairs.csv"} <= set(written)
     page = Reader((tmp_path / "both" / "report.html").read_text())
     dots = [tag for name, tag in page.tags if name == "circle"]
     assert len(dots) == 2 * 2  # two methods against the first, in two plots

@@ -54,7 +54,7 @@ def test_table_1_whole(tmp_path, subsets_root):
     assert kept.tables == results.tables
     assert config["protocol"] == "fpr95"
     made = {file.name for file in (tmp_path / "run").iterdir()}
-    files = "config.json results.json table.md report.html cache bars.png roc.png"
+    files = "config.json results.json table.md report.html cache"
     assert set(files.split()) == made
     assert len(list((tmp_path / "run" / "cache").rglob("*.npy"))) == 3
 
@@ -77,6 +77,7 @@ def test_scores_are_those_of_the_protocol(subsets_root, fpr95_of):
     assert got == pytest.approx(expected, abs=0.23)  # one negative of 450
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_learning_never_sees_the_test_subset(tmp_path, subsets_root):
     run_phototourism(
         subsets_root, ["mkd-raw+lw"], subsets=["castle", "door"], output=tmp_path / "a"
@@ -141,6 +142,7 @@ def test_phototourism_errors(subsets_root, arguments, message):
         run_phototourism(subsets_root, **arguments)
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     run = tmp_path / "run"
     first = run_phototourism(subsets_root, [means], output=run)
@@ -157,6 +159,7 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
         run_phototourism(subsets_root, [means], output=tmp_path / "full")
 
 
+@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("benchmark", ["phototourism", "hpatches"])
 def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benchmark):
     measure, root = {
@@ -179,7 +182,7 @@ def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benc
 def test_files_of_others_in_a_run_folder_are_not_written_over(tmp_path, strips_root):
     run, how = tmp_path / "run", {"split": "full", "tasks": ["matching"]}
     run_hpatches(strips_root, ["mkd-raw"], output=run, **how)
-    for name in sorted(file.name for file in run.iterdir() if file.suffix in (".md", ".png")):
+    for name in sorted(file.name for file in run.iterdir() if file.suffix in (".md", ".html")):
         before = (run / name).read_bytes()
         (run / name).write_bytes(b"Dear diary")
         with pytest.raises(FileExistsError, match=f"{name}: is there already, and is another"):
@@ -192,6 +195,7 @@ def test_files_of_others_in_a_run_folder_are_not_written_over(tmp_path, strips_r
     assert (run / "results.json").read_text() == '{"mine": 1}'
 
 
+@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
 @pytest.mark.parametrize("name", ["castle/patches0001.bmp", "v_boat/e3.png", "v_boat/ref.csv"])
 def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
@@ -225,6 +229,7 @@ def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
         measure()
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_results_of_another_version_are_not_mixed(tmp_path, subsets_root, monkeypatch):
     run_phototourism(subsets_root, [means], output=tmp_path / "run")
     monkeypatch.setattr("mkdesc._support.workfolder.__version__", "0.0.9")
@@ -253,9 +258,9 @@ def test_hpatches_tables(tmp_path, strips_root):
         three = [levels[f"{task} {level}"] for level in ("easy", "hard", "tough")]
         assert row[task] == pytest.approx(np.mean(three))
     made = {file.name for file in (tmp_path / "run").iterdir()}
-    plots = {"noise.png", "types.png", "precision-recall.png", "roc.png"}
-    files = {"config.json", "results.json", "table.md", "report.html", "cache"}
-    assert plots | files == made
+    assert made == {"config.json", "results.json", "table.md", "report.html", "cache"}
+    plots = {plot.name for plot in results.plots}
+    assert plots == {"noise", "types", "precision-recall", "roc"}
     values = json.loads((tmp_path / "run" / "results.json").read_text())
     assert Table.from_dict(values["tables"][0]) == main
     assert values["details"]["means"]["matching"]["by_noise"]["easy"]["success"] > 0.9
@@ -319,6 +324,7 @@ def test_hpatches_errors(strips_root, arguments, message):
         run_hpatches(strips_root, **arguments)
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_compare(tmp_path, subsets_root, strips_root):
     run_phototourism(subsets_root, [means], output=tmp_path / "a")
     run_phototourism(subsets_root, ["mkd-raw"], output=tmp_path / "b")

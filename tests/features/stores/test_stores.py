@@ -8,11 +8,15 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.features.folder import Settings, extract_features, load_features
+from mkdesc.features.folder import extract_features
+from mkdesc.features.image_features import load_features
+from mkdesc.features.settings import Settings
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.features.stores import hloc
 from mkdesc.images.listing import find_images
 from mkdesc.matching.nearest import match_descriptors
+
+pytestmark = pytest.mark.usefixtures("colmap_here")
 
 SETTINGS = Settings(max_keypoints=25)
 

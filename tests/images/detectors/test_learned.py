@@ -60,7 +60,7 @@ NETWORKS = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_compiled_one_is_as_defined(image, name, tmp_path):
-    path = tmp_path / "weights.safetensors"
+    path, image = tmp_path / "weights.safetensors", np.ascontiguousarray(image[:120, :150])
     save_weights(symmetric_weights(*NETWORKS[name], seed=3), path)
     expected = Learned(weights=path, engine="reference").detect(image)
     assert len(expected) > 100
@@ -270,6 +270,17 @@ def test_what_is_saved_is_what_is_read(tmp_path):
     for (weight, bias), (same, other) in zip(made.layers, read.layers, strict=True):
         np.testing.assert_array_equal(weight, same)
         np.testing.assert_array_equal(bias, other)
+
+
+def test_weights_that_were_replaced_are_read_again(tmp_path, image):
+    path = tmp_path / "w.safetensors"
+    for seed in (1, 2, 1):
+        save_weights(symmetric_weights((8,), (3, 5), seed), path)
+        found = Learned(50, weights=path).detect(image)
+        alone = tmp_path / f"{seed}.safetensors"
+        save_weights(symmetric_weights((8,), (3, 5), seed), alone)
+        expected = Learned(50, weights=alone).detect(image)
+        np.testing.assert_array_equal(found.points, expected.points)
 
 
 @pytest.mark.parametrize("name", bundled_weights())

@@ -13,7 +13,7 @@ import pytest
 
 import mkdesc
 from mkdesc.cli import options
-from mkdesc.features.folder import Settings
+from mkdesc.features.settings import Settings
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,

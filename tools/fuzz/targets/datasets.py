@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # tools
+
+from layouts import draw_pairs, write_sequence, write_subset, write_task
 
 from targets.target import Target, encoded, in_archive, png_sums, rng
 
@@ -16,7 +21,6 @@ __all__ = ["DATASETS"]
 
 def _subset(folder: Path) -> None:
     from mkdesc.datasets.phototourism.layout import Interest
-    from mkdesc.datasets.phototourism.writing import draw_pairs, write_subset
 
     labels = np.repeat(np.arange(6), 2)
     numbers = np.arange(12.0)
@@ -40,8 +44,8 @@ def _read_sheets(folder: Path) -> None:
 
 
 def _sequences(folder: Path) -> None:
-    from mkdesc.datasets.hpatches.layout import IMAGES, write_sequence
-    from mkdesc.datasets.hpatches.task_lists import draw_retrieval, draw_verification, write_task
+    from mkdesc.datasets.hpatches.layout import IMAGES
+    from mkdesc.datasets.hpatches.task_lists import draw_retrieval, draw_verification
 
     strips = {image: rng().integers(0, 256, (4, 16, 16), np.uint8) for image in IMAGES}
     for name in ("i_dome", "v_wall"):

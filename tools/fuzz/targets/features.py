@@ -37,7 +37,8 @@ def _features(*names: str) -> Callable[[Path], None]:
 
 
 def _read_features(folder: Path) -> None:
-    from mkdesc.features.folder import load_features, work_folder
+    from mkdesc.features.folder import work_folder
+    from mkdesc.features.image_features import load_features
 
     work_folder(folder / "out").open(json.loads(settings().to_json()))
     load_features(folder / "out", "a.png")

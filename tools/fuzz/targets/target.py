@@ -131,7 +131,7 @@ def in_archive(name: str, data: bytes, change: Change) -> bytes:
 @cache
 def settings() -> Any:
     """How features of small pictures are made."""
-    from mkdesc.features.folder import Settings
+    from mkdesc.features.settings import Settings
 
     return Settings(max_keypoints=20, model="paper-64", as_stored=True)
 

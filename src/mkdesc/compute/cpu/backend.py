@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import array_type, type_of
+from mkdesc._support.threads import in_threads
 from mkdesc.compute.cpu.head import make_stages
 from mkdesc.compute.cpu.layout import make_layout
 from mkdesc.compute.cpu.structures import Layout, Preparing, double
@@ -145,12 +145,5 @@ def describe(
         if head is not None:
             compile_head()(raw.reshape(len(final), -1), make_stages(head), final)
 
-    starts = range(0, len(patches), step)
-    if n_threads == 1 or len(starts) < 2:
-        for start in starts:
-            run(start)
-    else:
-        with ThreadPoolExecutor(min(n_threads, len(starts))) as pool:
-            for _ in pool.map(run, starts):  # in order: the first bad patch is the one named
-                pass
+    in_threads(run, range(0, len(patches), step), n_threads)  # the first bad patch is named
     return out

@@ -1,7 +1,7 @@
 """Compiled loops of the paper's pixels: from a patch to planes of its gradients, in vectors.
 
 A blurred patch differs by little from pixel to pixel, and in nearly flat patches the direction of
-a gradient hangs on the last bit. So pixels are subtracted first, which is exact, and the
+a gradient depends on the last bit. So pixels are subtracted first, which is exact, and the
 differences are blurred: with the taps t of the blur, a gradient is the sum of
 ``(t[k-1] - t[k+1]) (pixel[-k] - pixel[k])``. Single precision is enough for that.
 

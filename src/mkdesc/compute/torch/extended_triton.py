@@ -21,39 +21,34 @@ def turned(a, COUNT: tl.constexpr):
 
 
 @triton.jit
-def add_up(
-    a,
-    b,
-    c,
-    d,
-    first,
-    functions,
-    folding,
-    sums,
-    patch_of,
-    keep_patch,
-    across_of,
-    ROWS: tl.constexpr,
-    DOWN: tl.constexpr,
-    ACROSS: tl.constexpr,
-    WIDE: tl.constexpr,
-):
-    """Sums of four planes, the first of which has the number ``first``."""
-    # Along y from registers, four times; then along x, all at once.
+def four_along_y(a, b, c, d, functions, ROWS: tl.constexpr, WIDE: tl.constexpr):
+    """Sums along y of four planes, from registers, side by side: (ROWS, 4 * WIDE)."""
     a = tl.dot(a, functions).to(tl.float16)
     b = tl.dot(b, functions).to(tl.float16)
     c = tl.dot(c, functions).to(tl.float16)
     d = tl.dot(d, functions).to(tl.float16)
-    four = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), (ROWS, 4 * WIDE))
+    return tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), (ROWS, 4 * WIDE))
+
+
+@triton.jit
+def store_sums(
+    four,
+    first,
+    folding,
+    to,
+    keep,
+    DOWN: tl.constexpr,
+    ACROSS: tl.constexpr,
+    WIDE: tl.constexpr,
+):
+    """Sum four planes, the first of which has the number ``first``, along x, all at once."""
     found = tl.dot(folding, four)  # (COUNT * 8, 4 * WIDE)
     column = tl.arange(0, 4 * WIDE)
     down = column // 4
     plane = first + (column % 4) // 2 + 2 * (column % 2)
-    to = patch_of * (23 * DOWN * ACROSS) + across_of
     to = to[:, None] + (plane * (DOWN * ACROSS) + down * ACROSS)[None, :]
-    keep = (keep_patch & (across_of < ACROSS))[:, None]
-    keep = keep & ((down < DOWN) & (plane < 23))[None, :]
-    tl.store(sums + to, found.to(sums.dtype.element_ty), mask=keep)
+    keep = keep[:, None] & ((down < DOWN) & (plane < 23))[None, :]
+    tl.store(to, found.to(to.dtype.element_ty), mask=keep)
 
 
 @triton.jit
@@ -167,64 +162,20 @@ def extended_sums(
     tall = tl.arange(0, COUNT * 8)
     folding = tl.load(folding_of_x + tall[:, None] * ROWS + tl.arange(0, ROWS)[None, :])
     patch_of, across_of = tall // 8, tall % 8
-    there = first + patch_of < n
+    to = sums + (patch_of * (23 * DOWN * ACROSS) + across_of)
+    keep = (first + patch_of < n) & (across_of < ACROSS)
 
     length, cos, sin = direction(tl.dot(in_x, smooth), tl.dot(in_y, slope), flat_square)
     weight = tl.rsqrt(tl.rsqrt(length + epsilon_square)).to(tl.float16)
     cos, sin = cos.to(tl.float16), sin.to(tl.float16)
     c1, s1 = weight * cos, weight * sin
     c2, s2 = c1 * cos - s1 * sin, s1 * cos + c1 * sin
-    add_up(
-        weight,
-        c1,
-        s1,
-        c2,
-        0,
-        functions,
-        folding,
-        sums,
-        patch_of,
-        there,
-        across_of,
-        ROWS,
-        DOWN,
-        ACROSS,
-        WIDE,
-    )
-    add_up(
-        s2,
-        c2 * cos - s2 * sin,
-        s2 * cos + c2 * sin,
-        z,
-        4,
-        functions,
-        folding,
-        sums,
-        patch_of,
-        there,
-        across_of,
-        ROWS,
-        DOWN,
-        ACROSS,
-        WIDE,
-    )
-    add_up(
-        tl.abs(z),
-        z * weight,
-        z * c1,
-        z * s1,
-        8,
-        functions,
-        folding,
-        sums,
-        patch_of,
-        there,
-        across_of,
-        ROWS,
-        DOWN,
-        ACROSS,
-        WIDE,
-    )
+    four = four_along_y(weight, c1, s1, c2, functions, ROWS, WIDE)
+    store_sums(four, 0, folding, to, keep, DOWN, ACROSS, WIDE)
+    four = four_along_y(s2, c2 * cos - s2 * sin, s2 * cos + c2 * sin, z, functions, ROWS, WIDE)
+    store_sums(four, 4, folding, to, keep, DOWN, ACROSS, WIDE)
+    four = four_along_y(tl.abs(z), z * weight, z * c1, z * s1, functions, ROWS, WIDE)
+    store_sums(four, 8, folding, to, keep, DOWN, ACROSS, WIDE)
 
     bent = turned(tl.dot(differ_x, bend), COUNT) * gain
     xx, yy, e = tl.dot(bent, smooth), tl.dot(in_y, bend), tl.dot(in_x, slope_of_pixels)
@@ -233,54 +184,9 @@ def extended_sums(
     root = tl.rsqrt(unit).to(tl.float16)
     g, d, e = (g * unit).to(tl.float16), (d * unit).to(tl.float16), (e * unit).to(tl.float16)
     rg, rd, re = root * g, root * d, root * e
-    add_up(
-        z * c2,
-        z * s2,
-        root,
-        rg,
-        12,
-        functions,
-        folding,
-        sums,
-        patch_of,
-        there,
-        across_of,
-        ROWS,
-        DOWN,
-        ACROSS,
-        WIDE,
-    )
-    add_up(
-        rd,
-        re,
-        rg * g - root * 0.3333333333333333,
-        rg * d,
-        16,
-        functions,
-        folding,
-        sums,
-        patch_of,
-        there,
-        across_of,
-        ROWS,
-        DOWN,
-        ACROSS,
-        WIDE,
-    )
-    add_up(
-        rg * e,
-        rd * d - re * e,
-        rd * e,
-        rd * e,
-        20,
-        functions,
-        folding,
-        sums,
-        patch_of,
-        there,
-        across_of,
-        ROWS,
-        DOWN,
-        ACROSS,
-        WIDE,
-    )
+    four = four_along_y(z * c2, z * s2, root, rg, functions, ROWS, WIDE)
+    store_sums(four, 12, folding, to, keep, DOWN, ACROSS, WIDE)
+    four = four_along_y(rd, re, rg * g - root * 0.3333333333333333, rg * d, functions, ROWS, WIDE)
+    store_sums(four, 16, folding, to, keep, DOWN, ACROSS, WIDE)
+    four = four_along_y(rg * e, rd * d - re * e, rd * e, rd * e, functions, ROWS, WIDE)
+    store_sums(four, 20, folding, to, keep, DOWN, ACROSS, WIDE)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from mkdesc._support.launching import blocks
 from mkdesc.compute.terms import Plane, Terms, make_terms
 from mkdesc.compute.torch.matrices import Matrices, difference_matrix, make_matrices, transposed
 from mkdesc.compute.torch.stages import AffineStage, L2Stage, PowerStage, ReluStage
@@ -101,7 +102,7 @@ class Fused(ABC):
             centre, between = affine.centre, affine.weight.dtype
         n, (terms, dims) = len(sums), assembly.chosen.shape
         out = sums.new_empty((n, dims), dtype=between)
-        finish_rows[(_blocks(n, ROWS_AT_A_TIME),)](
+        finish_rows[(blocks(n, ROWS_AT_A_TIME),)](
             sums,
             assembly.chosen,
             assembly.factors,
@@ -125,7 +126,7 @@ class Fused(ABC):
         for stage in stages:
             if isinstance(stage, ReluStage):  # nobody else has this tensor
                 out = out.contiguous()
-                rectify_rows[(_blocks(out.numel(), RECTIFIED),)](
+                rectify_rows[(blocks(out.numel(), RECTIFIED),)](
                     out, out.numel(), D=out.shape[1], START=stage.start, BLOCK=RECTIFIED
                 )
             elif isinstance(stage, AffineStage) and not stage.centred:
@@ -158,7 +159,7 @@ class FusedExtended(Fused):
         shape = (n, len(EXTENDED_PLANES) * down * across)
         kind = torch.float32 if dtype == torch.float32 else torch.float16
         sums = patches.new_empty(shape, dtype=kind)
-        extended_sums[(_blocks(n, COUNT),)](
+        extended_sums[(blocks(n, COUNT),)](
             patches.view(torch.int32) if words else patches,
             self.matrices,
             self.functions,
@@ -215,7 +216,7 @@ class FusedPaper(Fused):
             num_warps=PATCH_WARPS,
         )
         sums = patches.new_empty((n, 7 * WIDE), dtype=torch.float32)
-        paper_sums[(2, _blocks(n, ROWS))](
+        paper_sums[(2, blocks(n, ROWS))](
             pixels,
             self.functions,
             sums,
@@ -335,7 +336,7 @@ def _unit(rows: Tensor, dtype: torch.dtype) -> Tensor:
     n, dims = rows.shape
     out = rows.new_empty((n, dims), dtype=dtype)
     wide = _power_of_two(dims)
-    unit_rows[(_blocks(n, ROWS_AT_A_TIME),)](rows, out, n, D=dims, ROWS=ROWS_AT_A_TIME, WIDE=wide)
+    unit_rows[(blocks(n, ROWS_AT_A_TIME),)](rows, out, n, D=dims, ROWS=ROWS_AT_A_TIME, WIDE=wide)
     return out
 
 
@@ -347,15 +348,6 @@ def _half(array: Array, device: torch.device) -> Tensor:
 def _scale(patches: Tensor) -> float:
     """What pixels are multiplied by."""
     return 1.0 if patches.is_floating_point() else 1 / 255
-
-
-def _blocks(n: int, size: int) -> int:
-    """How many blocks of a size n things fill.
-
-    >>> _blocks(9, 4)
-    3
-    """
-    return -(-n // size)
 
 
 def _power_of_two(n: int) -> int:

@@ -106,7 +106,7 @@ class Descriptor(nn.Module):
         self.quantities = terms.quantities
         self.taps = self.preparation.taps(patch_size).tolist()
         # Taps of the smallest patches vanish beside each other in single precision, but not all in
-        # double, and the direction of a gradient hangs on them: computed as the definition does.
+        # double, and the direction of a gradient depends on them: computed as the definition does.
         self.exact = not self.preparation.standardise and min(self.taps) < TINY_TAP
         self.sums = Sums(terms)
         self.kappas = Kappas(parametrization) if learn_kappas else None

@@ -10,20 +10,18 @@ The lists of patches to compare are in :mod:`mkdesc.datasets.hpatches.task_lists
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mkdesc._support.check import check_choice
-from mkdesc._support.files import atomic_path, read_json
+from mkdesc._support.files import read_json
 from mkdesc._support.text import shorten
 from mkdesc.images.reading import read_gray
-from mkdesc.images.writing import encode_image
-from mkdesc.kernels.patches import as_patches
 
 #: Levels of noise, and the letter that the names of their strips begin with.
 NOISES = {"easy": "e", "hard": "h", "tough": "t"}
@@ -175,9 +173,12 @@ class HPatches:
     Examples
     --------
     >>> import tempfile
-    >>> root = tempfile.mkdtemp()
-    >>> strips = {image: np.zeros((3, 65, 65), np.uint8) for image in IMAGES}
-    >>> write_sequence(root, "v_flat", strips)
+    >>> from mkdesc.images.writing import encode_image
+    >>> root = Path(tempfile.mkdtemp())
+    >>> (root / "v_flat").mkdir()
+    >>> strip = encode_image(".png", np.zeros((3 * 65, 65), np.uint8))
+    >>> for image in IMAGES:
+    ...     _ = (root / "v_flat" / f"{image}.png").write_bytes(strip)
     >>> patches = HPatches(root)
     >>> patches.names, len(patches["v_flat"])
     (('v_flat',), 3)
@@ -245,35 +246,3 @@ class HPatches:
                 f"among them {shorten(', '.join(missing[:3]))}"
             )
         return split
-
-
-def write_sequence(root: str | Path, name: str, images: Mapping[str, ArrayLike]) -> None:
-    """Write the 16 strips of a sequence.
-
-    Parameters
-    ----------
-    root
-        Folder of sequences, which exists.
-    name
-        Name of the sequence; its folder is made if need be.
-    images
-        uint8 patches (N, W, W) by image: ``ref``, ``e1``, ...
-    """
-    odd = {*images} ^ {*IMAGES}
-    if odd:
-        raise ValueError(f"images: expected exactly {', '.join(IMAGES)}; see {sorted(odd)}")
-    strips = {image: as_patches(images[image]) for image in IMAGES}
-    for image, strip in strips.items():
-        if strip.dtype != np.uint8 or strip.shape != strips["ref"].shape or not len(strip):
-            raise ValueError(
-                f"images[{image!r}]: expected uint8 patches of the shape of 'ref', "
-                f"{strips['ref'].shape}, got {strip.dtype} {strip.shape}"
-            )
-    folder = Path(root) / name
-    folder.mkdir(exist_ok=True)
-    # The reference last: a folder without it is no sequence, so none is ever seen half written.
-    for image in (*IMAGES[1:], "ref"):
-        with atomic_path(folder / f"{image}.png") as partial:
-            partial.write_bytes(
-                encode_image(".png", strips[image].reshape(-1, strips[image].shape[-1]))
-            )

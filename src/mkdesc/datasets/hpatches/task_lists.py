@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.files import atomic_path
 from mkdesc.datasets.hpatches.layout import HPatches
 from mkdesc.datasets.text_files import line_of_row, read_records
 
@@ -138,29 +137,6 @@ def _read(
             refuse(beyond, "a patch that its sequence has", name)
             table[:, column] = values
     return table
-
-
-def write_task(folder: str | Path, split: str, task: VerificationTask | RetrievalTask) -> None:
-    """Write a task to ``folder``, which exists, in the official files' names and layout."""
-    if isinstance(task, VerificationTask):
-        tables = {"verif_pos": task.positives, "verif_neg_intra": task.intra}
-        tables["verif_neg_inter"] = task.inter
-        header, line = _PAIR, "{},{},{},{},{},{}\n"
-    else:
-        tables = {"retr_queries": task.queries, "retr_distractors": task.distractors}
-        header, line = _ROW, "{},{}\n"
-    names = np.array(task.sequences, object)
-    for kind, table in tables.items():
-        columns = [
-            (names[values] if name.startswith("s") else values).tolist()
-            for name, values in zip(header, table.T, strict=True)
-        ]
-        with (
-            atomic_path(Path(folder) / f"{kind}_split-{split}.csv") as partial,
-            partial.open("w", encoding="utf-8") as out,
-        ):
-            out.write(",".join(header) + "\n")
-            out.writelines(line.format(*row) for row in zip(*columns, strict=True))
 
 
 def draw_verification(

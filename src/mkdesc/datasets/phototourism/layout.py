@@ -91,7 +91,7 @@ def read_sheet(file: Path) -> NDArray[np.uint8]:
 
 
 class Subset:
-    """A folder in the Phototourism layout; everything is read when it is asked for.
+    r"""A folder in the Phototourism layout; everything is read when it is asked for.
 
     Parameters
     ----------
@@ -102,11 +102,13 @@ class Subset:
     Examples
     --------
     >>> import tempfile
-    >>> from mkdesc.datasets.phototourism.writing import write_subset
+    >>> from mkdesc.images.writing import encode_image
     >>> folder = Path(tempfile.mkdtemp()) / "tower"
-    >>> patches = np.zeros((4, 64, 64), np.uint8)
-    >>> pairs = {2: [(0, 1), (1, 2)]}
-    >>> write_subset(folder, patches, labels=[5, 5, 6, 6], pairs=pairs)
+    >>> folder.mkdir()
+    >>> sheet = encode_image(".bmp", np.zeros((1024, 1024), np.uint8))
+    >>> _ = (folder / "patches0000.bmp").write_bytes(sheet)
+    >>> _ = (folder / "info.txt").write_text("5 0\n5 0\n6 0\n6 0\n")
+    >>> _ = (folder / "m50_2_2_0.txt").write_text("0 5 0 1 5 0 0\n1 5 0 2 6 0 0\n")
     >>> subset = Subset(folder)
     >>> len(subset), subset.name, subset.labels().tolist()
     (4, 'tower', [5, 5, 6, 6])

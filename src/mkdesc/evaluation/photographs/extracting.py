@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.npy import BROKEN
+from mkdesc._support.npy import BROKEN, read_archive
 from mkdesc._support.progress import Progress
 from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
+from mkdesc._support.workfolder import cached_reader, state_of
 from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFeatures
 from mkdesc.evaluation.photographs.methods import get_method
@@ -71,12 +73,13 @@ class Extraction(NamedTuple):
         return _load(self.file(method, name))
 
 
-@lru_cache(maxsize=64)
+@cached_reader(64)
 def _load(file: Path) -> FoundFeatures:
-    with np.load(file, allow_pickle=False) as arrays:
-        (height, width), (x, y) = arrays["shape"].tolist(), arrays["scale"].tolist()
-        features = PhotographFeatures(arrays["xy"], arrays["descriptors"])
-        return FoundFeatures(features, float(arrays["seconds"]), (height, width), (x, y))
+    names = ("xy", "descriptors", "seconds", "shape", "scale")
+    xy, descriptors, seconds, shape, scale = read_archive(file, names)
+    (height, width), (x, y) = shape.tolist(), scale.tolist()
+    features = PhotographFeatures(xy, descriptors)
+    return FoundFeatures(features, float(seconds), (height, width), (x, y))
 
 
 def read_photograph(path: Path, name: str, max_size: int | None) -> Photograph:
@@ -154,8 +157,16 @@ def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
     return method
 
 
-#: Methods by name, each made once in a process.
-known_method = lru_cache(maxsize=32)(get_method)
+def known_method(name: str) -> Method:
+    """A method by its name, made once in a process as long as nothing happens to its files."""
+    files = (part for part in re.split("[+:]", name) if Path(part).is_file())
+    return _made(name, tuple(state_of(file) for file in files))
+
+
+@lru_cache(maxsize=32)
+def _made(name: str, _files: tuple[str, ...]) -> Method:
+    return get_method(name)
+
 
 #: Methods that have been used in this process.
 _used: set[str] = set()

@@ -77,17 +77,17 @@ def draw_gallery(
     pictures = []
     for method, own in ranks.items():
         order = np.argsort(own, kind="stable")
-        places = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
+        chosen = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
         drawn = set()
-        for word, place in places.items():
-            if place in drawn:
+        for word, number in chosen.items():
+            if number in drawn:
                 continue
-            drawn.add(place)
-            pair = pairs[place]
+            drawn.add(number)
+            pair = pairs[number]
             a, b = (settings.load(method, names[path]) for path in pair.images)
             matches = match_photographs(method, a, b, options.ratio)
             off = errors(pair, (a, b), matches)
-            result = f"{own[place]:.2f} {unit} off" if np.isfinite(own[place]) else "no estimate"
+            result = f"{own[number]:.2f} {unit} off" if np.isfinite(own[number]) else "no estimate"
             caption = f"{word}: {pair.name}, {result}, {len(matches)} matches"
             xy = a.features.xy[matches[:, 0]], b.features.xy[matches[:, 1]]
             pictures.append(
@@ -103,14 +103,14 @@ def _drawn(
     options: PhotographOptions,
 ) -> str:
     cv2 = opencv()
-    grays, places = [], []
+    grays, positions = [], []
     for path, points in zip(images, xy, strict=True):
         gray = read_photograph(path, path.name, options.max_size).gray
         scale = min(1.0, SHOWN / max(gray.shape))
         grays.append(cv2.resize(gray, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA))
-        places.append((points + 0.5) * scale - 0.5)
+        positions.append((points + 0.5) * scale - 0.5)
     classes = np.searchsorted(STEPS, np.nan_to_num(off, nan=np.inf))
     palette = np.array([[int(one[i : i + 2], 16) for i in (5, 3, 1)] for one in COLOURS])
     return svg_of_matches(
-        grays[0], grays[1], places[0], places[1], colours=palette[classes], quality=75
+        grays[0], grays[1], positions[0], positions[1], colours=palette[classes], quality=75
     )

@@ -75,13 +75,13 @@ def _in_kornias_layout(state: dict[str, Any]) -> dict[str, Any]:
 def _configuration(network: Any, state: dict[str, Any], weights: Path) -> dict[str, Any]:
     """The configuration of kornia's that weights of these shapes belong to."""
     try:
-        places = state["posenc.Wr.weight"].shape[1]
+        inputs = state["posenc.Wr.weight"].shape[1]
         dims = state["transformers.0.self_attn.out_proj.bias"].shape[0]
         projected = state.get("input_proj.weight")
         given = dims if projected is None else projected.shape[1]
     except (KeyError, IndexError, AttributeError):
         raise ValueError(f"{weights}: not weights of LightGlue") from None
-    if places != 2:
+    if inputs != 2:
         raise ValueError(
             f"{weights}: these weights want scales and angles beside positions (SIFT, DoG with "
             "HardNet, KeyNet); only those for positions alone are supported"

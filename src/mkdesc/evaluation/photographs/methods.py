@@ -42,7 +42,12 @@ from mkdesc.evaluation.photographs.base import (
     PhotographFeatures,
 )
 from mkdesc.features.features import Features
-from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, DETECTORS
+from mkdesc.images.detectors.registry import (
+    DEFAULT_DETECTOR,
+    DETECTORS,
+    make_detector,
+    settings_of,
+)
 from mkdesc.images.reading import opencv
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import DEFAULT_MODEL, bundled_models, read_card
@@ -147,6 +152,9 @@ def _ours(name: str) -> Method:
     settings = {"detector": DEFAULT_DETECTOR, "model": DEFAULT_MODEL, "upright": False, **given}
     identity = {key: str(value) for key, value in settings.items()}
     identity["sha256"] = read_card(settings["model"]).sha256
+    found_by = settings_of(make_detector(str(settings["detector"])))
+    if "weights sha256" in found_by:
+        identity["weights sha256"] = found_by["weights sha256"]
     known: dict[int, Features] = {}
 
     def extract(photograph: Photograph, most: int) -> PhotographFeatures:

@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_integer, check_number
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers, in_order
 from mkdesc.evaluation.photographs.extracting import (
@@ -57,14 +58,9 @@ class PhotographOptions(NamedTuple):
 
     def check(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("keypoints", "max_size"):
-            value = getattr(self, name)
-            if value is None and name == "max_size":
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name}: expected an integer >= 1, got {value!r}")
-        if self.ratio is not None and not 0 < self.ratio <= 1:
-            raise ValueError(f"ratio: expected a number > 0 and <= 1, or None, got {self.ratio!r}")
+        check_integer("keypoints", self.keypoints)
+        check_integer("max_size", self.max_size, optional=True)
+        check_number("ratio", self.ratio, above=0, most=1, optional=True)
 
 
 class MethodScores(NamedTuple, Generic[S]):

@@ -7,9 +7,8 @@
     Descriptors, one folder each.
 ``report.html``
     Tables, plots and pictures on one page that needs no other file.
-``results.json``, ``pairs.csv``, ``table.md``, ``*.png``
-    All results as data, those of pairs of photographs as a table, the tables for reading, and
-    plots.
+``results.json``, ``pairs.csv``, ``table.md``
+    All results as data, those of pairs of photographs as a table, and the tables for reading.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import WorkFolder, content_part
 from mkdesc.evaluation.report.page import OWN_PAGE, Picture, page_of, pairs_csv
-from mkdesc.evaluation.report.plots import OWN_PLOT, Plot, draw_plots
+from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.table import Table
 
 #: What the texts in a run folder have in them.
@@ -110,7 +109,7 @@ def open_run(
             yield Path(temporary)
         return
     _work(folder).open(config, inputs, grows="descriptors", versions=versions())
-    _check_files(folder, ())  # of plots it is not known yet which there will be
+    _check_files(folder)
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     yield cache
@@ -157,13 +156,13 @@ def with_earlier(
 
 
 def check_results(
-    folder: str | Path, results: Results, reads: Sequence[str | Path], overwrite: bool = False
+    folder: str | Path, reads: Sequence[str | Path], overwrite: bool = False
 ) -> None:
     """Refuse a folder in which :func:`save_results` would write over anything but results.
 
     Parameters
     ----------
-    folder, results
+    folder
         As for :func:`save_results`.
     reads
         Folders of the runs that they are made of.
@@ -174,18 +173,14 @@ def check_results(
         if is_same(folder, read):
             raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
     if Path(folder).is_dir():
-        _check_files(folder, results.plots, reads, overwrite)
+        _check_files(folder, reads, overwrite)
 
 
 def _check_files(
-    folder: str | Path,
-    plots: Sequence[Plot],
-    reads: Sequence[str | Path] = (),
-    overwrite: bool | None = None,
+    folder: str | Path, reads: Sequence[str | Path] = (), overwrite: bool | None = None
 ) -> None:
     """Refuse a folder that has other files of the names that results have."""
-    own = _TEXTS | {f"{plot.name}.png": OWN_PLOT for plot in plots}
-    for name, kind in own.items():
+    for name, kind in _TEXTS.items():
         check_target(Path(folder, name), reads, kind, overwrite)
 
 
@@ -196,10 +191,9 @@ def save_results(
     pictures: Sequence[Picture] = (),
     key: str = "",
 ) -> list[str]:
-    """Write ``results.json``, ``table.md``, the page and the plots; returns the names of files.
+    """Write ``results.json``, ``table.md`` and the page; returns the names of files.
 
-    Without matplotlib there are no files of plots; the page has them all the same. Nothing is
-    written over other files of these names, unless ``overwrite`` says so.
+    Nothing is written over other files of these names, unless ``overwrite`` says so.
 
     Parameters
     ----------
@@ -212,7 +206,7 @@ def save_results(
     """
     run = Path(folder)
     title = f"Results: {results.benchmark}"
-    _check_files(run, results.plots, overwrite=overwrite)
+    _check_files(run, overwrite=overwrite)
     texts = {
         "results.json": json.dumps(results.to_dict(), indent=1) + "\n",
         "table.md": results.markdown(),
@@ -224,7 +218,7 @@ def save_results(
     for name, text in texts.items():
         with atomic_path(run / name) as partial:
             partial.write_text(text, encoding="utf-8")
-    return [*texts, *draw_plots(run, results.plots)]
+    return [*texts]
 
 
 def read_run(folder: str | Path) -> tuple[dict[str, Any], Results]:

@@ -19,7 +19,7 @@ _DASHES = ("", "6 3", "2 3")
 
 
 class _Axis(NamedTuple):
-    """From values to places along one side of a plot."""
+    """From values to positions along one side of a plot."""
 
     low: float
     high: float
@@ -51,10 +51,10 @@ class _Axis(NamedTuple):
         return [float(one) for one in found if self.low - slack <= one <= self.high + slack]
 
 
-def _style(place: int) -> tuple[str, str]:
+def _style(number: int) -> tuple[str, str]:
     """Colour and dashes of a series."""
-    turn = place // len(LINES) % len(_DASHES)
-    return LINES[place % len(LINES)], _DASHES[turn]
+    turn = number // len(LINES) % len(_DASHES)
+    return LINES[number % len(LINES)], _DASHES[turn]
 
 
 def legend(names: Iterable[str], first: int = 0) -> str:
@@ -73,10 +73,10 @@ def legend(names: Iterable[str], first: int = 0) -> str:
     1
     """
     items = []
-    for place, name in enumerate(names):
-        if place < first:
+    for number, name in enumerate(names):
+        if number < first:
             continue
-        colour, dashes = _style(place)
+        colour, dashes = _style(number)
         items.append(
             f'<li><svg width="26" height="10" aria-hidden="true"><line x1="1" x2="25" y1="5" '
             f'y2="5" stroke="{colour}" stroke-width="3" stroke-dasharray="{dashes}"/></svg> '
@@ -148,8 +148,8 @@ def _curves(plot: Plot, panel: str) -> str:
     low = float(xs[xs > 0].min(initial=1.0)) if plot.log_x else float(xs.min())
     x, y = _axes((low, float(xs.max())), (0.0, float(ys.max())), (plot.log_x, False))
     lines = []
-    for place, (name, curve) in enumerate(series.items()):
-        colour, dashes = _style(place)
+    for number, (name, curve) in enumerate(series.items()):
+        colour, dashes = _style(number)
         points = " ".join(
             f"{x(a):.1f},{y(b):.1f}" for a, b in zip(curve["x"], curve["y"], strict=True)
         )
@@ -167,13 +167,13 @@ def _bars(plot: Plot, panel: str) -> str:
     x, y = _axes((-0.5, len(groups) - 0.5), (0.0, float(most)), (False, False))
     width = 0.85 / len(series)
     marks = []
-    for place, (name, values) in enumerate(series.items()):
+    for number, (name, values) in enumerate(series.items()):
         for k, group in enumerate(groups):
-            left = k + (place - len(series) / 2) * width
+            left = k + (number - len(series) / 2) * width
             top = y(values[group])
             marks.append(
                 f'<rect x="{x(left):.1f}" y="{top:.1f}" width="{x(width) - x(0):.1f}" '
-                f'height="{y.start - top:.1f}" fill="{_style(place)[0]}"><title>{escape(name)}, '
+                f'height="{y.start - top:.1f}" fill="{_style(number)[0]}"><title>{escape(name)}, '
                 f"{escape(group)}: {values[group]:.4g}</title></rect>"
             )
     marks += [
@@ -194,9 +194,9 @@ def _pairs(plot: Plot, panel: str) -> str:
         f'<line x1="{x.start}" y1="{y.start}" x2="{x.end}" y2="{y.end}" class="equal"/>',
     ]
     first, *others = values
-    for place, name in enumerate(others, 1):
+    for number, name in enumerate(others, 1):
         marks += [
-            f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3.5" fill="{_style(place)[0]}">'
+            f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3.5" fill="{_style(number)[0]}">'
             f"<title>{escape(pair)}: {escape(first)} {a:.3g}, {escape(name)} {b:.3g}</title>"
             "</circle>"
             for pair, a, b in zip(names, values[first], values[name], strict=True)

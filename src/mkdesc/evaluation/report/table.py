@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-#: What stands for a value that there is none of.
+#: How a missing value is shown.
 NO_VALUE = "-"
 
 

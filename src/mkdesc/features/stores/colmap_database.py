@@ -24,7 +24,7 @@ from mkdesc._support.isolation import run_isolated
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
 from mkdesc.datasets.colmap import pycolmap_module, to_colmap_pixels
-from mkdesc.features.folder import ImageFeatures, load_features
+from mkdesc.features.image_features import ImageFeatures, load_features
 from mkdesc.heads.quantise import unit_vectors
 
 #: Of COLMAP's descriptors: numbers and length; and what is added to ours, three times the

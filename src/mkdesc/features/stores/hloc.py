@@ -18,7 +18,7 @@ from typing import Any
 from mkdesc._support.files import Damaged, atomic_path, saying_what_failed
 from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import check_settings
-from mkdesc.features.folder import load_features
+from mkdesc.features.image_features import load_features
 
 #: The attribute of the file that says how its features were made.
 _SETTINGS = "mkdesc"

@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.check import check_number
 from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import Structure, array_type
-from mkdesc._support.threads import checked_threads
+from mkdesc._support.threads import checked_threads, in_threads
 from mkdesc.images.detectors.dog_reference import (
     BINS,
     DOUBLED,
@@ -102,11 +102,7 @@ class Dog:
         check_max_keypoints(self.max_keypoints)
         checked_threads(self.n_threads)
         for name, least, most in (("contrast", 0, 1), ("edge", 1, 1e6), ("sigma", 0.5, 10)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float, np.number)) and least <= value <= most):
-                raise ValueError(
-                    f"{name}: expected a number from {least} to {most}, got {value!r}"
-                )
+            check_number(name, getattr(self, name), least=least, most=most)
 
     def detect(self, gray: Gray, mask: Gray | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
@@ -259,15 +255,6 @@ def _directions(
     ]
     in_threads(one, works, threads)
     return angles, heights, count
-
-
-def in_threads(function: Callable[[Any], Any], items: Iterable[Any], threads: int) -> list[Any]:
-    """The results of a function, in order, by several threads."""
-    items = list(items)
-    if threads == 1 or len(items) < 2:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        return list(pool.map(function, items))
 
 
 def _halves_type(lengths: Iterable[int]) -> Any:

@@ -1,4 +1,4 @@
-"""SIFT's blobs for batches of images on a device, which nothing waits for.
+"""SIFT's blobs for batches of images on a device, without waiting for it.
 
 :mod:`.dog_reference` says what is computed. Of all extrema as many are refined as there is room
 for, the strongest; all octaves of an image lie one after the other in its memory.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.threads import checked_threads
+from mkdesc._support.workfolder import cached_reader
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.learned_reference import Maxima
-from mkdesc.images.detectors.learned_weights import Weights, load_weights
+from mkdesc.images.detectors.learned_weights import Weights, load_weights, weights_file
 from mkdesc.images.detectors.places import RADIUS, one_per_place, spread_evenly
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class Learned:
         self._network()
 
     def _network(self) -> Weights:
-        return _loaded(os.fspath(self.weights))
+        file = weights_file(self.weights)
+        return _loaded(file) if file.is_file() else load_weights(self.weights)
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
@@ -160,6 +161,4 @@ def _weighed(score: NDArray[np.float32], level: NDArray[np.int64]) -> NDArray[np
     return np.where(score > 0, score * factor, score / factor).astype(np.float32)
 
 
-@lru_cache(maxsize=8)
-def _loaded(name: str) -> Weights:
-    return load_weights(name)
+_loaded = cached_reader(8)(load_weights)

@@ -1,4 +1,4 @@
-"""The learned detector for batches of images on a device, which nothing waits for.
+"""The learned detector for batches of images on a device, without waiting for it.
 
 :mod:`.learned_reference` says what is meant, :mod:`.learned_torch` has the plain operations;
 kernels of :mod:`.learned_triton` take their place on CUDA.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
+from mkdesc.images.detectors.learned_weights import weights_file
 
 #: Names and classes. OpenCV's: some builds lack akaze, kaze or brisk.
 DETECTORS = {
@@ -165,8 +167,12 @@ def settings_of(detector: Detector) -> dict[str, Any]:
     {'contrast': 0.04, 'edge': 10.0, 'sigma': 1.6, 'precise': True}
     """
     every: Any = detector
-    return {
+    found = {
         field.name: getattr(detector, field.name)
         for field in fields(every)
         if field.name not in COMMON
     }
+    if "weights" in found:  # a name may come to stand for others
+        content = weights_file(found["weights"]).read_bytes()
+        found["weights sha256"] = hashlib.sha256(content).hexdigest()
+    return found

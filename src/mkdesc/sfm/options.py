@@ -1,0 +1,82 @@
+"""How images become a model, and what lies in the folder of a reconstruction."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mkdesc.features.settings import Settings
+
+#: Names inside the folder of a reconstruction.
+FEATURES, DATABASE, REPORT = "features", "database.db", "report.json"
+
+
+#: Settings that are written elsewhere, or matches do not depend on.
+_OTHERS = ("settings", "refine_centres", "seed", "device")
+
+
+@dataclass(frozen=True)
+class SfmOptions:
+    """How images become a model.
+
+    Attributes
+    ----------
+    settings
+        How images are described.
+    ratio, max_distance
+        Tests that mutual nearest neighbours must pass, as for
+        :func:`mkdesc.match_descriptors`.
+    cameras
+        Which images share a camera: auto, single, per-image, per-folder.
+    camera_model
+        COLMAP's name of the camera model.
+    refine_centres
+        Whether to move principal points (:mod:`mkdesc.sfm.principal_points`) or leave them in the
+        middle.
+    seed
+        The same seed gives the same model on the same machine, mapped by one thread; None: all
+        threads are used, and models may differ a little from run to run.
+    guided
+        Whether to match verified pairs once more, guided by their geometry.
+    device
+        Where PyTorch describes and matches, such as ``"cuda"``; None: compiled code on the CPU
+        does.
+    """
+
+    settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
+    ratio: float | None = 0.95
+    max_distance: float | None = None
+    cameras: str = "auto"
+    camera_model: str = "SIMPLE_RADIAL"
+    refine_centres: bool = True
+    seed: int | None = None
+    guided: bool = False
+    device: str | None = None
+
+    def to_json(self) -> str:
+        """As text: what matches in a database depend on."""
+        own = {key: value for key, value in asdict(self).items() if key not in _OTHERS}
+        return json.dumps({**json.loads(self.settings.to_json()), **own}, indent=1)
+
+
+class Matched(NamedTuple):
+    """A database of verified matches.
+
+    Attributes
+    ----------
+    database
+        COLMAP's file.
+    images
+        How many of them are in it.
+    bad
+        Images that were left out, and why.
+    made_of
+        Settings, and the number and a digest of the pairs: what the matches depend on.
+    """
+
+    database: Path
+    images: int
+    bad: dict[str, str]
+    made_of: dict[str, Any]

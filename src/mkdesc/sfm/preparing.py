@@ -1,0 +1,162 @@
+"""Before anything is matched: features, the pairs worth matching, and a database of both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mkdesc._support.progress import Progress
+from mkdesc._support.targets import check_target
+from mkdesc._support.work import Workers
+from mkdesc._support.workfolder import content_part
+from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.features.folder import extract_features
+from mkdesc.features.image_features import content_of
+from mkdesc.features.stores import colmap_database as database
+from mkdesc.images.listing import check_names, find_images
+from mkdesc.matching.nearest import check_limits
+from mkdesc.retrieval.pairs import NamePair, all_pairs, read_pairs, sequential_pairs
+from mkdesc.retrieval.similar import retrieved_pairs
+from mkdesc.sfm.log import LOG
+from mkdesc.sfm.mapping import SPARSE, TRIES
+from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
+from mkdesc.sfm.page import PAGE
+
+#: Ways to choose pairs, besides a file of them.
+PAIRS = ("auto", "exhaustive", "sequential", "retrieved")
+
+
+#: Images that are all matched with each other if nothing else is said.
+FEW = 50
+
+
+def prepare(
+    images: str | Path,
+    target: Path,
+    options: SfmOptions,
+    pairs: str | Path,
+    progress: Progress,
+    max_pixels: int,
+    workers: Workers,
+) -> tuple[Matched, list[NamePair]]:
+    """Describe the images, choose the pairs, and begin the database."""
+    pycolmap_module()  # said before the work if it is not there
+    options = replace(
+        options, settings=replace(options.settings, as_stored=True)
+    )  # as COLMAP reads them
+    check_limits(options.ratio, options.max_distance)
+    options.settings.check_numbers("COLMAP")
+    database.check_cameras(options.cameras, options.camera_model)
+    check_seed(options.seed)
+    found = find_images([images])
+    check_names(found, "COLMAP")
+    if len(found) < 2:
+        raise ValueError(f"{images}: expected two images or more, got {len(found)}")
+    if str(pairs) not in PAIRS and not Path(pairs).is_file():
+        raise ValueError(f"pairs: expected {', '.join(PAIRS)} or a text file, got {str(pairs)!r}")
+    listed = None if str(pairs) in PAIRS else read_pairs(pairs, found)
+    check_not_replaced(target, [*found.values(), *([] if listed is None else [Path(pairs)])])
+    check_pages(target)
+    settings = options.to_json()
+    base = target / DATABASE
+    stored = database.stored_images(base, settings)
+    if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
+        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
+    extracted = extract_features(
+        found,
+        target / FEATURES,
+        settings=options.settings,
+        progress=progress,
+        max_pixels=max_pixels,
+        workers=workers,
+        device=options.device,
+    )
+    usable = [name for name in found if name not in extracted.bad]
+    if len(usable) < 2:
+        reasons = "".join(f"; {reason}" for reason in extracted.bad.values())
+        raise ValueError(f"{images}: expected two usable images, got {len(usable)}{reasons}")
+    if listed is None:
+        wanted = _chosen(str(pairs), usable, target / FEATURES, progress, workers)
+    else:
+        wanted = [pair for pair in listed if extracted.bad.keys().isdisjoint(pair)]
+        if not wanted:
+            raise ValueError(f"{pairs}: no pairs of usable images in this file")
+    contents = {name: content_of(target / FEATURES, name) for name in usable}
+    before = {name: content_part(str(source)) for name, source in stored.items()}
+    # Matches of photographs that are others now, or of pairs that nobody asks for any more.
+    if not before.items() <= contents.items() or not _has_only(base, wanted):
+        for journal in ("", "-journal", "-wal", "-shm"):
+            (target / f"{DATABASE}{journal}").unlink(missing_ok=True)
+        stored = {}
+    new = contents.keys() - stored.keys()
+    if new:
+        # Images of one camera are verified as those of two are; which share one is seen then.
+        cameras = "per-image" if options.cameras == "auto" else options.cameras
+        database.add_features(
+            base, target / FEATURES, new, settings, Path(images), cameras, options.camera_model
+        )
+    own = {"refine_centres": options.refine_centres, "seed": options.seed}
+    made_of = {
+        "settings": {**json.loads(settings), **own},
+        "pairs": _digest(wanted),
+        "images": _digest(contents.items()),
+    }
+    return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def check_not_replaced(target: Path, read: Iterable[Path]) -> None:
+    """Refuse inputs in the folder of models, which is replaced as a whole."""
+    replaced = (target / SPARSE).resolve()
+    for file in read:
+        if file.resolve().is_relative_to(replaced):
+            raise ValueError(f"{file}: is an input in {target / SPARSE}, which is replaced")
+
+
+def _has_only(base: Path, wanted: list[NamePair]) -> bool:
+    """Whether all pairs that a database has matches of are wanted."""
+    if not base.exists():
+        return True
+    pycolmap = pycolmap_module()
+    with pycolmap.Database.open(base) as file:
+        ids = {image.name: image.image_id for image in file.read_all_images()}
+    known = [(ids[a], ids[b]) for a, b in wanted if a in ids and b in ids]
+    allowed = {pycolmap.image_pair_to_pair_id(*pair) for pair in known}
+    with closing(sqlite3.connect(base)) as file:
+        return allowed.issuperset(pair for (pair,) in file.execute("SELECT pair_id FROM matches"))
+
+
+def check_pages(target: Path) -> None:
+    """Refuse a folder that has other files of our names, besides those that are read first."""
+    check_target(target / PAGE, own=rb"<title>Reconstruction</title>")
+    check_target(target / LOG, own=rb"\ALog file created at")
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed that COLMAP cannot take."""
+    if seed is not None and not 0 <= seed < 2**31 - TRIES:
+        raise ValueError(f"seed: expected an integer >= 0 and < 2**31 - {TRIES}, got {seed}")
+
+
+def _chosen(
+    way: str, names: Sequence[str], features: Path, progress: Progress, workers: Workers
+) -> list[NamePair]:
+    """The pairs to match."""
+    if way == "auto":
+        way = "exhaustive" if len(names) <= FEW else "retrieved"
+    if way == "exhaustive":
+        return list(all_pairs(names))
+    if way == "sequential":
+        return sequential_pairs(names)
+    return retrieved_pairs(features, names, progress=progress, workers=workers)
+
+
+def _digest(pairs: Collection[NamePair]) -> dict[str, Any]:
+    """What a report says of pairs: thousands of photographs have millions."""
+    text = "\n".join(f"{a}\t{b}" for a, b in sorted(pairs))
+    return {"count": len(pairs), "sha256": hashlib.sha256(text.encode()).hexdigest()}
