@@ -158,6 +158,21 @@ def test_arrays_in_loops_are_allocated_aligned_and_reshaped():
         loop(np.arange(34.0), 7, 5, out)  # not as many numbers
 
 
+def always(size):
+    return -1
+
+
+def share(size):
+    return 1 / size
+
+
+def test_what_loops_return():
+    """numba gives a constant a type of its own."""
+    assert compiled(always, "int64")(5) == -1
+    with pytest.raises(ValueError, match="share: expected it to return one of"):
+        compiled(share, "int64")
+
+
 def with_a_message(numbers, out):
     out[:] = numbers
 

@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import types
 
 from mkdesc._support.loop_types import Array, Structure
+from mkdesc._support.machine_code import RESULTS
 
 #: What may be left to the C library; LLVM adds calls of its mathematics by itself.
 _LIBRARY = {"malloc", "free", "sqrt", "atan2", "pow", "powf", "exp", "expf", "fmod"}
@@ -70,7 +71,10 @@ def emit(
     left = {each.name for each in module.functions if each.is_declaration}
     if unknown := {name for name in left if not name.startswith("llvm.")} - _LIBRARY:
         raise ValueError(f"{function.__name__} needs what only numba has: {sorted(unknown)}")
-    return Emitted(machine.emit_object(module), str(found.signature.return_type))
+    returns = str(types.unliteral(found.signature.return_type))
+    if returns not in RESULTS:
+        raise ValueError(f"{function.__name__}: expected it to return one of {[*RESULTS]}")
+    return Emitted(machine.emit_object(module), returns)
 
 
 def _without_exceptions(text: str) -> str:

@@ -32,7 +32,8 @@ _TOLD = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
 
 #: Numbers as words of eight bytes.
 _NUMBERS = {"bool": "?7x", "int64": "q", "float32": "f4x", "float64": "d"}
-_RESULTS: dict[str, Any] = {"none": ctypes.c_void_p, "int64": ctypes.c_int64}
+#: What loops may return, and where it is put.
+RESULTS: dict[str, Any] = {"none": ctypes.c_void_p, "int64": ctypes.c_int64}
 #: Structures that do not change, of which each loop keeps what they are passed as.
 _MOST_KNOWN = 64
 #: What a loop says when all went well: it returns something, or nothing.
@@ -141,7 +142,7 @@ class Loop:
 
     def __call__(self, *values: Any) -> Any:
         """Call it; the lock of Python's is not held meanwhile."""
-        result, wrong = _RESULTS[self.returns](), ctypes.c_void_p()
+        result, wrong = RESULTS[self.returns](), ctypes.c_void_p()
         passed = [struct.pack("PP", ctypes.addressof(result), ctypes.addressof(wrong))]
         for number, (kind, value) in enumerate(zip(self.arguments, values, strict=True)):
             try:
