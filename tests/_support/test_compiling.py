@@ -107,6 +107,12 @@ OUTDATED = {
     "another loop": edited(lambda facts: facts.update(asked="another")),
     "another system": edited(lambda facts: facts.update(system="sunos-sparc")),
     "another source": edited(lambda facts: facts["sources"].update({__name__: "0"})),
+    "another way of calling": edited(
+        lambda facts: facts["sources"].update({"mkdesc._support.emitting": "0"})
+    ),
+    "an unknown way of calling": edited(
+        lambda facts: facts["sources"].pop("mkdesc._support.emitting")
+    ),
     "no such source": edited(lambda facts: facts["sources"].update(nowhere="0")),
     "another constant": edited(
         lambda facts: facts["constants"].update({"mkdesc._support.compiling:TINY_SQUARE": "1"})
@@ -268,6 +274,8 @@ def test_all_that_loops_are_made_of_counts():
         "mkdesc.compute.cpu.gradients_numba",
         "mkdesc.compute.cpu.sums_numba",
         "mkdesc._support.vectors_numba",
+        "mkdesc._support.emitting",  # how arguments are passed
+        "mkdesc._support.machine_code",
     } <= set(sources)
     assert constants["mkdesc.compute.cpu.unrolling:TOGETHER"] == "4"
     assert "'fastmath': False" in constants["mkdesc._support.compiling:EXACT"]

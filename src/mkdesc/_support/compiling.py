@@ -48,6 +48,9 @@ TINY_SQUARE = 1e-70
 #: Where machine code is that came with the package.
 SHIPPED = Path(__file__).parents[1] / "_compiled"
 
+#: What says how code takes its arguments.
+_CALLING = ("mkdesc._support.emitting", "mkdesc._support.machine_code")
+
 T = TypeVar("T")
 
 
@@ -186,6 +189,7 @@ def _read(file: Path, asked: _Asked) -> _Code | None:
         facts = json.loads(head)
         fits = (
             facts["asked"] == asked.text()
+            and facts["sources"].keys() >= {*_CALLING}
             and facts["system"] == machine_code.system()
             and all(_source_digest(name) == known for name, known in facts["sources"].items())
             and all(_constant(name) == known for name, known in facts["constants"].items())
@@ -227,9 +231,10 @@ def _made_of(name: str) -> tuple[dict[str, str], dict[str, str]]:
     """What the loops of a module are made of: modules, by name, and constants of others.
 
     Digests of the sources of the module and of those that it takes loops from, and the numbers
-    and options that they take from modules without loops.
+    and options that they take from modules without loops. How code is emitted and called counts,
+    too: code that expects its arguments elsewhere would read anything.
     """
-    sources: dict[str, str] = {}
+    sources = {name: _source_digest(name) for name in _CALLING}
     constants: dict[str, str] = {}
 
     def follow(name: str) -> None:

@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import types
 
 from mkdesc._support.loop_types import Array, Structure
+from mkdesc._support.machine_code import RESULTS
 
 #: What may be left to the C library; LLVM adds calls of its mathematics by itself.
 _LIBRARY = {"malloc", "free", "sqrt", "atan2", "pow", "powf", "exp", "expf", "fmod"}
@@ -37,7 +38,10 @@ class Emitted(NamedTuple):
 def emit(
     function: Callable[..., Any], arguments: tuple[Any, ...], symbol: str, **options: Any
 ) -> Emitted:
-    """Compile a function for arguments of these types; the code has the name ``symbol``."""
+    """Compile a function for arguments of these types.
+
+    The function ``symbol`` of the code takes an address of words, the arguments of numba's.
+    """
     if numba.config.DISABLE_JIT:
         raise ValueError(
             "NUMBA_DISABLE_JIT is set, but this needs numba's compiler: unset it, or describe "
@@ -54,8 +58,10 @@ def emit(
     (found,) = compiled.overloads.values()
     machine = found.library.codegen._tm
     module = llvm.parse_assembly(_without_exceptions(str(found.library._final_module)))
-    module.get_function(found.fndesc.llvm_func_name).name = symbol
     module.link_in(llvm.parse_assembly(str(_runtime())))
+    convention, about = compiled.targetctx.call_conv, found.fndesc
+    kind = convention.get_function_type(about.restype, about.argtypes)
+    module.link_in(llvm.parse_assembly(str(_entry(symbol, about.llvm_func_name, kind))))
     for each in (*module.functions, *module.global_variables):
         if not each.is_declaration and each.name != symbol:
             each.linkage = "internal"
@@ -65,7 +71,10 @@ def emit(
     left = {each.name for each in module.functions if each.is_declaration}
     if unknown := {name for name in left if not name.startswith("llvm.")} - _LIBRARY:
         raise ValueError(f"{function.__name__} needs what only numba has: {sorted(unknown)}")
-    return Emitted(machine.emit_object(module), str(found.signature.return_type))
+    returns = str(types.unliteral(found.signature.return_type))
+    if returns not in RESULTS:
+        raise ValueError(f"{function.__name__}: expected it to return one of {[*RESULTS]}")
+    return Emitted(machine.emit_object(module), returns)
 
 
 def _without_exceptions(text: str) -> str:
@@ -84,6 +93,26 @@ def _numba_type(kind: Any) -> Any:
         return types.boolean if kind == "bool" else getattr(types, kind)
     fields = [_numba_type(field) for field in kind.fields]
     return types.Tuple(fields) if kind.kind is tuple else types.NamedTuple(fields, kind.kind)
+
+
+def _entry(symbol: str, name: str, kind: ir.FunctionType) -> ir.Module:
+    """A function that takes the arguments of another from words of eight bytes each."""
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(_INT, [_WORDS]), symbol)
+    build = ir.IRBuilder(function.append_basic_block())
+    arguments = []
+    for number, wanted in enumerate(kind.args):
+        word = build.load(build.gep(function.args[0], [_WORD(number)]))
+        if isinstance(wanted, ir.PointerType):
+            arguments.append(build.inttoptr(word, wanted))
+        elif isinstance(wanted, ir.DoubleType):
+            arguments.append(build.bitcast(word, wanted))
+        elif isinstance(wanted, ir.FloatType):
+            arguments.append(build.bitcast(build.trunc(word, _INT), wanted))
+        else:
+            arguments.append(word if wanted == _WORD else build.trunc(word, wanted))
+    build.ret(build.call(ir.Function(module, kind, name), arguments))
+    return module
 
 
 def _runtime() -> ir.Module:

@@ -1,14 +1,16 @@
-"""Machine code of loops as functions of Python: loaded by LLVM, called as C functions are.
+"""Machine code of loops as functions of Python: loaded by LLVM, called by ctypes.
 
-numba, which made the code, is not needed for that. It passes an array as seven words and more:
-two for its owner, which are empty here, how many elements there are and how long each is, where
-they are, the shape, and the steps in bytes. Structures are passed field by field.
+numba, which made the code, is not needed for that. Arguments are passed as words of eight bytes.
+Of an array these are, as numba has it: two for its owner, which are empty here, how many elements
+there are and how long each is, where they are, the shape, and the steps in bytes. Structures are
+passed field by field.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 import threading
 from functools import lru_cache
@@ -28,13 +30,12 @@ LEVELS = {
 #: What numba is told by these is of another processor than this one, or of half of it.
 _TOLD = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")
 
-_NUMBERS: dict[str, Any] = {
-    "bool": ctypes.c_bool,
-    "int64": ctypes.c_int64,
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}
-_OF_ARRAY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_void_p)
+#: Numbers as words of eight bytes.
+_NUMBERS = {"bool": "?7x", "int64": "q", "float32": "f4x", "float64": "d"}
+#: What loops may return, and where it is put.
+RESULTS: dict[str, Any] = {"none": ctypes.c_void_p, "int64": ctypes.c_int64}
+#: Structures that do not change, of which each loop keeps what they are passed as.
+_MOST_KNOWN = 64
 #: What a loop says when all went well: it returns something, or nothing.
 _FINE = (0, -2)
 
@@ -135,42 +136,48 @@ class Loop:
 
     def __init__(self, name: str, address: int, arguments: tuple[Any, ...], returns: str) -> None:
         self.name, self.arguments, self.returns = name, arguments, returns
-        words = [word for kind in arguments for word in _words(kind)]
-        taken = (ctypes.c_void_p, ctypes.c_void_p, *words)
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *taken)(address)
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)(address)
+        #: Structures that do not change, by their identities, and what they are passed as.
+        self._known: dict[int, tuple[Any, bytes]] = {}
 
     def __call__(self, *values: Any) -> Any:
         """Call it; the lock of Python's is not held meanwhile."""
-        words: list[Any] = []
+        result, wrong = RESULTS[self.returns](), ctypes.c_void_p()
+        passed = [struct.pack("PP", ctypes.addressof(result), ctypes.addressof(wrong))]
         for number, (kind, value) in enumerate(zip(self.arguments, values, strict=True)):
             try:
-                _add(kind, value, words)
-            except TypeError as error:
+                passed.append(
+                    self._structure(kind, value)
+                    if isinstance(kind, Structure)
+                    else _words(kind, value)
+                )
+            except (TypeError, struct.error) as error:
                 raise TypeError(f"{self.name}, argument {number}: {error}") from None
-        result = _NUMBERS.get(self.returns, ctypes.c_void_p)()
-        wrong = ctypes.c_void_p()
-        status = self._call(ctypes.addressof(result), ctypes.addressof(wrong), *words)
-        if status not in _FINE:  # loops raise nothing themselves
+        if self._call(b"".join(passed)) not in _FINE:  # loops raise nothing themselves
             raise MemoryError(f"{self.name}: not enough memory, or arrays that do not fit")
         return None if self.returns == "none" else result.value
 
+    def _structure(self, kind: Structure, value: Any) -> bytes:
+        """What a structure is passed as; kept if its arrays are read-only, for it takes time."""
+        known = self._known.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        words = _words(kind, value)
+        if _is_fixed(value):
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[id(value)] = value, words
+        return words
 
-def _words(kind: Any) -> tuple[Any, ...]:
-    """The C types of what an argument is passed as."""
-    if isinstance(kind, Array):
-        return (*_OF_ARRAY, *[ctypes.c_ssize_t] * (2 * kind.ndim))
+
+def _words(kind: Any, value: Any) -> bytes:
+    """What an argument is passed as; one of another type would be read as what it is not."""
     if isinstance(kind, Structure):
-        return tuple(word for field in kind.fields for word in _words(field))
-    return (_NUMBERS[kind],)
-
-
-def _add(kind: Any, value: Any, words: list[Any]) -> None:
-    """Add what an argument is passed as; one of another type would be read as what it is not."""
-    if isinstance(kind, Structure):
-        words += _of_structure(kind, value)
-    elif not isinstance(kind, Array):
-        words.append(float(value) if kind.startswith("float") else int(value))
-    elif (
+        pairs = zip(kind.fields, value, strict=True)
+        return b"".join([_words(field, inner) for field, inner in pairs])
+    if not isinstance(kind, Array):
+        return struct.pack(_NUMBERS[kind], value)
+    if (
         not isinstance(value, np.ndarray)
         or value.dtype != kind.dtype
         or value.ndim != kind.ndim
@@ -179,41 +186,13 @@ def _add(kind: Any, value: Any, words: list[Any]) -> None:
     ):
         got = getattr(value, "dtype", type(value).__name__), np.shape(value)
         raise TypeError(f"expected {kind}, in C order, got {got}")
-    else:
-        place = value.__array_interface__["data"][0]
-        words += (None, None, value.size, value.itemsize, place, *value.shape, *value.strides)
-
-
-#: Of structures that do not change, by their identity: themselves, their type, and their words.
-_known: dict[int, tuple[Any, Structure, tuple[Any, ...]]] = {}
-#: As many are kept: a process uses few models at a time.
-_MOST_KNOWN = 64
-
-
-def _of_structure(kind: Structure, value: Any) -> tuple[Any, ...]:
-    """What a structure is passed as; kept if all its arrays are read-only, for it takes time."""
-    known = _known.get(id(value))
-    if known is not None and known[0] is value and known[1] == kind:
-        return known[2]
-    found: list[Any] = []
-    for field, inner in zip(kind.fields, value, strict=True):
-        _add(field, inner, found)
-    words = tuple(found)
-    if _is_fixed(value):
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[id(value)] = value, kind, words
-    return words
+    place = value.__array_interface__["data"][0]
+    words = (0, 0, value.size, value.itemsize, place, *value.shape, *value.strides)
+    return struct.pack(f"{len(words)}q", *words)
 
 
 def _is_fixed(value: Any) -> bool:
-    """Whether there are arrays in it, and none of them can be written to."""
+    """Whether none of the arrays in it can be written to."""
     if isinstance(value, tuple):
-        return any(map(_is_fixed, value)) and not any(map(_is_writeable, value))
-    return isinstance(value, np.ndarray) and not value.flags.writeable
-
-
-def _is_writeable(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_is_writeable, value))
-    return isinstance(value, np.ndarray) and value.flags.writeable
+        return all(map(_is_fixed, value))
+    return not (isinstance(value, np.ndarray) and value.flags.writeable)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,7 @@ def compile_head() -> Callable[..., None]:
     return compile_loop("mkdesc.compute.cpu.head_numba:apply_block", arguments, fastmath=True)
 
 
+@lru_cache(maxsize=32)
 def _preparing(preparation: Preparation, size: int) -> Preparing:
     """How patches of ``size`` px are prepared, for the loops."""
     return Preparing(
