@@ -66,7 +66,7 @@ def test_bundled_files_are_known_by_their_content(folder, monkeypatch, what):
     extract_features(images, folder / "out", settings=SETTINGS)
     if what == "model":
         other = replace(read_card("photo"), sha256="0" * 64)
-        monkeypatch.setattr(batch, "read_card", lambda _: other)
+        monkeypatch.setattr("mkdesc.features.settings.read_card", lambda _: other)
         message = r"other settings \(model photo \(\w+\) instead of photo \(0+\)\)"
     else:
         file = folder / "w.safetensors"
