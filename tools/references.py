@@ -203,16 +203,16 @@ def _public(path: Path) -> list[str]:
     classes, and constants that others cite.
     """
     body = ast.parse(path.read_text(encoding="utf-8")).body
+    assigned = [node for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    named = {ast.unparse(getattr(one, "target", None) or one.targets[0]): one for one in assigned}
+    if "__all__" in named and isinstance(named["__all__"].value, ast.List):
+        return list(ast.literal_eval(named["__all__"].value))
     if path.name == "__init__.py":
         blocks = [node.body for node in body if isinstance(node, ast.If)]
         imported = [one for block in blocks for one in block if isinstance(one, ast.ImportFrom)]
         return sorted(
             alias.name for one in imported if one.module != "mkdesc" for alias in one.names
         )
-    assigned = [node for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    named = {ast.unparse(getattr(one, "target", None) or one.targets[0]): one for one in assigned}
-    if "__all__" in named:
-        return list(ast.literal_eval(named["__all__"].value))
     found = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return sorted(name for name in (*(named.keys() & _cited()), *found) if name[0] != "_")
 

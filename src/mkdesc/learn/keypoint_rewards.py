@@ -103,7 +103,7 @@ class Look(NamedTuple):
         return Look(tuple(factor * side for side in self.sides), self.patch_size)
 
 
-class Matched(NamedTuple):
+class MatchedKeypoints(NamedTuple):
     """What matching came to: rewards (2 B, N), and counts."""
 
     rewards: Tensor
@@ -181,7 +181,7 @@ def best_points(
 @torch.no_grad()
 def match_points(
     drawn: Drawn, pairs: Pairs, describe: Describe, rules: Rules, cost: float
-) -> Matched:
+) -> MatchedKeypoints:
     """Describe and match points, and reward them.
 
     Parameters
@@ -216,7 +216,7 @@ def match_points(
     distance = (moved - partner).norm(dim=-1) / unit
     right, wrong = mutual & (distance < rules.right), mutual & (distance > rules.wrong)
     reward = right.float() - cost * (rules.wrong_cost * wrong.float() + rules.point_cost)
-    return Matched(
+    return MatchedKeypoints(
         reward * (used & visible),
         right[:half].sum(),
         (mutual & visible)[:half].sum(),
