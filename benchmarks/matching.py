@@ -34,6 +34,8 @@ OURS = (
     "mkdesc+photo-net",
     "mkdesc+upright",
     "mkdesc+photo-net+upright",
+    "mkdesc+photo-64",
+    "mkdesc+photo-bits+bits",
     "dog+photo-net",
     "sift+photo",
     "sift+photo-net",

@@ -34,6 +34,7 @@ README = {
     "rootsift": "RootSIFT",
     "mkdesc": "**mkdesc**, as it comes",
     "mkdesc+photo-net": "mkdesc, model `photo-net`",
+    "mkdesc+photo-bits+bits": "mkdesc, model `photo-bits`, 32 bytes each",
     "aliked:aliked-n16": "ALIKED n16, a network",
     "xfeat:xfeat": "XFeat, a network",
 }
