@@ -74,6 +74,17 @@ def double(numbers, out):
         out[i] = 2 * numbers[i]
 
 
+def clear(out):
+    out[0] = 0
+    return -1  # and never anything else, which gives it a type of its own
+
+
+def test_a_number_that_never_changes_is_returned_with_its_sign():
+    out = np.ones(1)
+    assert compiled(clear, array_type("float64", 1, written=True))(out) == -1
+    assert out[0] == 0
+
+
 def test_other_arguments_are_refused():
     """Their memory would be read as what it is not."""
     loop = compiled(double, array_type("float32", 1), array_type("float32", 1, written=True))

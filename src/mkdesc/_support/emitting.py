@@ -65,7 +65,9 @@ def emit(
     left = {each.name for each in module.functions if each.is_declaration}
     if unknown := {name for name in left if not name.startswith("llvm.")} - _LIBRARY:
         raise ValueError(f"{function.__name__} needs what only numba has: {sorted(unknown)}")
-    return Emitted(machine.emit_object(module), str(found.signature.return_type))
+    # A loop that always returns one number has a type of that number alone.
+    returns = str(types.unliteral(found.signature.return_type))
+    return Emitted(machine.emit_object(module), returns)
 
 
 def _without_exceptions(text: str) -> str:

@@ -134,6 +134,8 @@ class Loop:
     """
 
     def __init__(self, name: str, address: int, arguments: tuple[Any, ...], returns: str) -> None:
+        if returns not in (*_NUMBERS, "none"):
+            raise ValueError(f"{name}: expected one of {', '.join(_NUMBERS)}, got {returns}")
         self.name, self.arguments, self.returns = name, arguments, returns
         words = [word for kind in arguments for word in _words(kind)]
         taken = (ctypes.c_void_p, ctypes.c_void_p, *words)
@@ -147,7 +149,7 @@ class Loop:
                 _add(kind, value, words)
             except TypeError as error:
                 raise TypeError(f"{self.name}, argument {number}: {error}") from None
-        result = _NUMBERS.get(self.returns, ctypes.c_void_p)()
+        result = _NUMBERS["int64" if self.returns == "none" else self.returns]()
         wrong = ctypes.c_void_p()
         status = self._call(ctypes.addressof(result), ctypes.addressof(wrong), *words)
         if status not in _FINE:  # loops raise nothing themselves
