@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -19,7 +18,7 @@ from mkdesc.compute.cpu.sums_numba import assemble, contract
 from mkdesc.compute.cpu.unrolling import TILE_SUMS, TOGETHER
 
 #: Pixels are scaled to this power of 2: squares of gradients neither vanish nor overflow.
-HEADROOM = 60
+HEADROOM = 2.0**60
 
 
 def make_describe_gradients(of_bytes: bool) -> Callable[..., int]:
@@ -60,7 +59,9 @@ def make_describe_gradients(of_bytes: bool) -> Callable[..., int]:
                     width = spread(patch, size)
                     if not np.isfinite(width):
                         return first + k
-                    gain = math.ldexp(1.0, HEADROOM - max(0, math.frexp(width)[1]))
+                    gain = HEADROOM  # and a power of two, whatever the width: nothing is rounded
+                    while width >= 1:
+                        width, gain = 0.5 * width, 0.5 * gain
                 # The gain cancels in the end; only the epsilons must follow it.
                 follow = gain / scale
                 epsilons[0] = preparing.epsilons[0] * follow**2
