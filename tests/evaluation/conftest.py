@@ -51,12 +51,6 @@ def strips_root(tmp_path_factory):
     return root
 
 
-@pytest.fixture
-def no_plots(monkeypatch):
-    """Draws no plots: they take longer than all else, and most tests do not look at them."""
-    monkeypatch.setattr("mkdesc.evaluation.report.runs.draw_plots", lambda folder, plots: [])
-
-
 @pytest.fixture(scope="session")
 def fpr95_of():
     """FPR95 of a callable on a subset's pairs, by its definition, in per cent."""

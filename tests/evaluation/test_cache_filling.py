@@ -7,8 +7,6 @@ import pytest
 from mkdesc.evaluation.hpatches.benchmark import run_hpatches
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 
-pytestmark = pytest.mark.usefixtures("no_plots")
-
 
 @pytest.fixture(scope="module")
 def processes():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mkdesc._support import workfolder
-from mkdesc.features import extraction, folder
+from mkdesc.features import extraction, folder, settings
 from mkdesc.features.extraction import extract_to
 from mkdesc.features.image_features import load_features
 from mkdesc.features.settings import Settings
@@ -263,7 +263,7 @@ def test_what_cannot_be_is_said_before_the_work(photos, tmp_path):
 def test_the_side_that_was_cut_is_remembered(photos, tmp_path, monkeypatch):
     """A model that is best used at another side now must not be mixed with what was cut then."""
     extract_to([photos], tmp_path / "f", settings=SETTINGS)
-    monkeypatch.setattr(folder, "sides_for", lambda detector, model: (17.0,))
+    monkeypatch.setattr(settings, "sides_for", lambda detector, model: (17.0,))
     with pytest.raises(ValueError, match=r"other settings \(side .* instead of 17\.0\)"):
         extract_to([photos], tmp_path / "f", settings=SETTINGS)
 
@@ -336,7 +336,7 @@ def test_a_photograph_that_is_broken_now_has_no_features(photos, tmp_path):
 @pytest.mark.parametrize("output", ["f", *FILES], indirect=True)
 def test_features_of_another_version_are_not_mixed(photos, output, monkeypatch):
     extract_to([photos / "a.png"], output, settings=SETTINGS)
-    monkeypatch.setattr(folder, "__version__", "0.0.9")
+    monkeypatch.setattr(settings, "__version__", "0.0.9")
     monkeypatch.setattr(workfolder, "__version__", "0.0.9")
     with pytest.raises(ValueError, match=r"other settings \(mkdesc .* instead of 0\.0\.9\)"):
         extract_to([photos], output, settings=SETTINGS)

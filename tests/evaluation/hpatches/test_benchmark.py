@@ -15,8 +15,6 @@ from mkdesc.evaluation.report.runs import read_run
 
 TASKS = ["verification", "retrieval"]
 
-pytestmark = pytest.mark.usefixtures("no_plots")
-
 
 def corner(patches):
     """Two numbers: too little to be right always."""

@@ -9,8 +9,6 @@ from sklearn.metrics import roc_auc_score
 from mkdesc.datasets.phototourism.layout import Subset
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 
-pytestmark = pytest.mark.usefixtures("no_plots")
-
 
 def corner(patches):
     return patches[:, :32, :32].reshape(len(patches), 4, -1).mean(axis=2)

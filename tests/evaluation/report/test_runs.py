@@ -77,7 +77,6 @@ def test_scores_are_those_of_the_protocol(subsets_root, fpr95_of):
     assert got == pytest.approx(expected, abs=0.23)  # one negative of 450
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_learning_never_sees_the_test_subset(tmp_path, subsets_root):
     run_phototourism(
         subsets_root, ["mkd-raw+lw"], subsets=["castle", "door"], output=tmp_path / "a"
@@ -142,7 +141,6 @@ def test_phototourism_errors(subsets_root, arguments, message):
         run_phototourism(subsets_root, **arguments)
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
     run = tmp_path / "run"
     first = run_phototourism(subsets_root, [means], output=run)
@@ -159,7 +157,6 @@ def test_a_changed_configuration_is_refused(tmp_path, subsets_root):
         run_phototourism(subsets_root, [means], output=tmp_path / "full")
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("benchmark", ["phototourism", "hpatches"])
 def test_a_second_run_adds_descriptors(tmp_path, subsets_root, strips_root, benchmark):
     measure, root = {
@@ -195,7 +192,6 @@ def test_files_of_others_in_a_run_folder_are_not_written_over(tmp_path, strips_r
     assert (run / "results.json").read_text() == '{"mine": 1}'
 
 
-@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("how", ["newer", "older", "same size and time"])
 @pytest.mark.parametrize("name", ["castle/patches0001.bmp", "v_boat/e3.png", "v_boat/ref.csv"])
 def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
@@ -229,7 +225,6 @@ def test_data_that_were_replaced_are_not_taken_for_the_old_ones(
         measure()
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_results_of_another_version_are_not_mixed(tmp_path, subsets_root, monkeypatch):
     run_phototourism(subsets_root, [means], output=tmp_path / "run")
     monkeypatch.setattr("mkdesc._support.workfolder.__version__", "0.0.9")
@@ -324,7 +319,6 @@ def test_hpatches_errors(strips_root, arguments, message):
         run_hpatches(strips_root, **arguments)
 
 
-@pytest.mark.usefixtures("no_plots")
 def test_compare(tmp_path, subsets_root, strips_root):
     run_phototourism(subsets_root, [means], output=tmp_path / "a")
     run_phototourism(subsets_root, ["mkd-raw"], output=tmp_path / "b")
