@@ -388,3 +388,16 @@ def test_memory_of_this_process_is_no_place_for_others(file):
     pytest.importorskip("fsspec")
     with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot read"):
         describe_file(file, "memory://out.zarr", workers=others)
+
+
+@pytest.mark.parametrize("scale", [99, 0.1])
+def test_tables_of_other_numbers_are_not_replaced(tmp_path, rng, scale):
+    """They begin as descriptors do, but their rows are no unit vectors."""
+    np.save(tmp_path / "in.npy", rng.integers(0, 256, (4, 64, 64), np.uint8))
+    mine = (scale * rng.random((10, 128))).astype(np.float32)
+    np.save(tmp_path / "mine.npy", mine)
+    with pytest.raises(FileExistsError, match=r"mine.npy: is there already, and is another kind"):
+        describe_file(tmp_path / "in.npy", tmp_path / "mine.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "mine.npy"), mine)
+    describe_file(tmp_path / "in.npy", tmp_path / "mine.npy", overwrite=True)
+    describe_file(tmp_path / "in.npy", tmp_path / "mine.npy")  # its own may be

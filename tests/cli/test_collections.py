@@ -85,7 +85,7 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
     [
         (
             ["find", "in/a.png", "gone"],
-            "error: gone: not an index (to make one: mkdesc index IMAGES -o gone)",
+            "error: gone: not an index; expected a folder that mkdesc index made",
         ),
         (["find", "in/a.png", "gone", "-o", "x.gif"], "error: --output: expected a name ending"),
         (["find", "in/a.png", "gone", "--box", "1,2"], "error: --box: expected four numbers"),

@@ -134,6 +134,19 @@ def test_two_at_once_are_refused(scenes, tmp_path):
     assert len(mkdesc.Index(tmp_path / "index")) == 9
 
 
+def test_what_others_put_into_an_index_stays(scenes, tmp_path):
+    index = tmp_path / "index"
+    mkdesc.build_index(scenes, index, FEW)
+    before = {path.relative_to(index) for path in index.rglob("*")}
+    (index / "segment-000042").mkdir()
+    (index / "segment-000042" / "photo.bmp").write_bytes(b"the only copy")
+    (index / "segment-000043").write_text("a file")
+    mkdesc.build_index(scenes, index, FEW)
+    assert (index / "segment-000042" / "photo.bmp").read_bytes() == b"the only copy"
+    assert (index / "segment-000043").read_text() == "a file"
+    assert before < {path.relative_to(index) for path in index.rglob("*")}
+
+
 def test_an_index_that_was_killed_before_it_was_one(scenes, tmp_path):
     index = tmp_path / "index"
     (index / ".segment-000001.01234567.partial").mkdir(parents=True)
@@ -217,7 +230,9 @@ def test_words_are_learned_again_when_there_are_many_more(scenes, tmp_path):
 
 
 def test_what_is_no_index_is_refused(scenes, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"not an index \(to make one: mkdesc index"):
+    with pytest.raises(
+        FileNotFoundError, match="not an index; expected a folder that mkdesc index made"
+    ):
         mkdesc.Index(tmp_path)
     (tmp_path / "index").mkdir()
     (tmp_path / "index/thesis.txt").write_text("years of work")

@@ -19,7 +19,7 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import same_input
-from mkdesc.batches.outputs import FORMATS, OWN_NPY, Output
+from mkdesc.batches.outputs import FORMATS, Output, own_npy
 from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.models import PATCH_MODEL, bundled_models, model_file, open_model, parse_model
@@ -130,7 +130,8 @@ def describe_file(
     location = _checked_location(output)
     patches = open_patches(source)
     if Path(location).suffix == ".npy":
-        check_target(location, (as_location(source), model_file(model)), OWN_NPY, overwrite)
+        own = own_npy(location)
+        check_target(location, (as_location(source), model_file(model)), own, overwrite)
     elif location == as_location(source) or (
         not is_address(location) and is_same(location, source)
     ):

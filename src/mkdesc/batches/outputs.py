@@ -29,8 +29,27 @@ from mkdesc._support.workfolder import WorkFolder
 
 Vectors = NDArray[Any]
 
+#: What no file begins with.
+NOTHING = rb"(?!)"
 #: How a ``.npy`` file of descriptors begins.
 OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape': \(\d+, \d+\)"
+
+#: Rows of such a file that are looked at, and how far their lengths may be from 1.
+_SOME, _ABOUT = 100, 1e-2
+
+
+def own_npy(path: str) -> bytes:
+    """By what :func:`~mkdesc._support.targets.check_target` knows that a file is of descriptors.
+
+    Any table of numbers may begin as they do: if rows are no unit vectors, nothing is.
+    """
+    try:
+        lengths = np.linalg.norm(np.load(path, mmap_mode="r")[:_SOME], axis=-1)
+    except FileNotFoundError:
+        return OWN_NPY
+    except BROKEN:
+        return NOTHING
+    return OWN_NPY if (np.minimum(lengths, abs(lengths - 1)) < _ABOUT).all() else NOTHING
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import check_settings
 from mkdesc.features.settings import Settings
 from mkdesc.retrieval.search import Signatures
-from mkdesc.retrieval.segments import Segment
+from mkdesc.retrieval.segments import FILES, Segment
 
 #: Names inside the folder of an index.
 INDEX, FEATURES = "index.json", "features"
@@ -109,7 +109,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / INDEX
     if not path.is_file():
         raise FileNotFoundError(
-            f"{folder}: not an index (to make one: mkdesc index IMAGES -o {folder})"
+            f"{folder}: not an index; expected a folder that mkdesc index made"
         )
     try:
         found = read_json(path)
@@ -143,8 +143,21 @@ def is_part(name: str) -> bool:
 
 
 def remove_others(folder: Path, manifest: Manifest) -> None:
-    """Remove the words and segments that are no part of an index, or not any more."""
+    """Remove the words and segments that are no part of an index, or not any more.
+
+    What somebody else put into a segment stays, and so do a file that goes by the name of a
+    segment and a folder that goes by that of words.
+    """
     kept = {manifest.words, *manifest.segments}
-    for file in folder.iterdir():
-        if is_part(file.name) and file.name not in kept:
-            shutil.rmtree(file) if file.is_dir() else file.unlink()
+    for path in folder.iterdir():
+        if not is_part(path.name) or path.name in kept:
+            continue
+        if _HALF.fullmatch(path.name) and path.is_dir():
+            shutil.rmtree(path)
+        elif path.is_dir() and not path.is_symlink():
+            for name in FILES:
+                (path / name).unlink(missing_ok=True)
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path.suffix == ".npy" or _HALF.fullmatch(path.name):
+            path.unlink()

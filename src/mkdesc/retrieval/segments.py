@@ -25,7 +25,7 @@ Entry = tuple[str, str, Signature]
 #: Images per segment: some 40 MB of signatures.
 SEGMENT = 4096
 #: Names in the folder of a segment.
-IMAGES, STARTS, ROWS, CODES = "images.json", "starts.npy", "rows.npy", "codes.npy"
+FILES = IMAGES, STARTS, ROWS, CODES = "images.json", "starts.npy", "rows.npy", "codes.npy"
 #: Characters of the name of an image, at most: of a path on Linux.
 LONGEST = 4096
 #: What a number of an image within its segment is stored in.
