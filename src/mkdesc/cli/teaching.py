@@ -14,9 +14,7 @@ from mkdesc.cli.progress import console, progress_bar, say
 from mkdesc.learn import LearnedDescriptor, LearnedKeypoints
 
 Photos = Annotated[Path, typer.Argument(help="Folder of photographs.")]
-Limit = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Seconds of training, at most.")
-]
+Limit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Seconds in all, at most.")]
 TrainingDevice = Annotated[
     str, typer.Option(help="cpu, cuda, cuda:1, ...; auto: a GPU if there is one.")
 ]

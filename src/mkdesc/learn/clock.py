@@ -8,6 +8,19 @@ import time
 #: Steps over which the rate rises to its full size, at most a tenth of all.
 WARM_UP = 200
 
+#: Seconds of training that there are at least, however long it took to begin.
+LEAST = 1.0
+
+
+def remaining(seconds: float | None, began: float) -> float | None:
+    """How many seconds are left of a limit on all that began at a time of ``perf_counter``.
+
+    >>> remaining(None, 0.0)
+    >>> round(remaining(60.0, time.perf_counter() - 20.0))
+    40
+    """
+    return None if seconds is None else max(LEAST, seconds - (time.perf_counter() - began))
+
 
 class Clock:
     """How much of a training is over, by steps or by time, whichever ends first.

@@ -23,6 +23,7 @@ from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.detectors.learned_weights import load_weights
 from mkdesc.kernels.parametrization import as_parametrization
+from mkdesc.learn.clock import remaining
 from mkdesc.learn.keypoints import hold_out, read_photos, scene_of
 from mkdesc.learn.photos import list_photos
 from mkdesc.learn.trained_head import KINDS
@@ -130,7 +131,8 @@ def learn_descriptor(
     detector
         Weights of the detector: a name or a file.
     steps, seconds
-        How long to train, at most; both None: 8,000 steps on a GPU, 300 smaller ones on a CPU.
+        How long to train, at most, and how long all of it may take; both None: 8,000 steps on a
+        GPU, 300 smaller ones on a CPU.
     seed
         The same seed gives the same model on a CPU, unless ``seconds`` ended it.
     device
@@ -184,7 +186,7 @@ def learn_descriptor(
             chosen,
             bits=plan.bits,
             steps=steps,
-            seconds=seconds,
+            seconds=remaining(seconds, began),
             progress=tell,
         )
         head, done, interrupted = trained.layers.head(), trained.steps, trained.interrupted

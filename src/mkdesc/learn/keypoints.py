@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +25,7 @@ from mkdesc.images.detectors.learned_weights import (
     save_weights,
 )
 from mkdesc.images.reading import read_gray, reduced
+from mkdesc.learn.clock import remaining
 from mkdesc.learn.photos import list_photos
 from mkdesc.learn.view_report import ViewReport
 from mkdesc.models import load_model
@@ -85,7 +87,8 @@ def learn_keypoints(
     upright
         Whether keypoints are to have no angle: for level cameras.
     steps, seconds
-        How long, at most; both None: 3,000 steps on a GPU, 300 smaller ones on a CPU.
+        How long to train, at most, and how long all of it may take; both None: 3,000 steps on a
+        GPU, 300 smaller ones on a CPU.
     seed
         The same seed gives the same weights on a CPU, unless ``seconds`` ended it.
     device
@@ -106,6 +109,7 @@ def learn_keypoints(
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.training import torch_threads
 
+    began = time.perf_counter()
     where = chosen_device(None if device == "auto" else device)
     chosen = recipe or recipe_for(where.type == "cpu", upright)
     mkd = load_model(model).fit()
@@ -121,7 +125,14 @@ def learn_keypoints(
         figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
         before = training.measure(first, figures, describe, chosen.rules, look)
         taught = training.teach(
-            first, bank, mkd, chosen, steps=steps, seconds=seconds, seed=seed, progress=progress
+            first,
+            bank,
+            mkd,
+            chosen,
+            steps=steps,
+            seconds=remaining(seconds, began),
+            seed=seed,
+            progress=progress,
         )
         after = training.measure(taught.weights, figures, describe, chosen.rules, look)
     report = ViewReport(
