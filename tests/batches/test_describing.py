@@ -390,14 +390,26 @@ def test_memory_of_this_process_is_no_place_for_others(file):
         describe_file(file, "memory://out.zarr", workers=others)
 
 
-@pytest.mark.parametrize("scale", [99, 0.1])
-def test_tables_of_other_numbers_are_not_replaced(tmp_path, rng, scale):
-    """They begin as descriptors do, but their rows are no unit vectors."""
-    np.save(tmp_path / "in.npy", rng.integers(0, 256, (4, 64, 64), np.uint8))
-    mine = (scale * rng.random((10, 128))).astype(np.float32)
-    np.save(tmp_path / "mine.npy", mine)
+@pytest.mark.parametrize(
+    "mine",
+    [
+        np.full((10, 128), 99, np.float32),
+        np.full((10, 128), 0.1, np.float32),
+        np.full((3, 128), np.nan, np.float32),
+        np.asfortranarray(np.eye(4, dtype=np.float32)),
+        np.float32(3),
+        np.array(["my", "words"]),
+        np.zeros(3, [("x", "f4")]),
+    ],
+)
+def test_arrays_of_other_things_are_not_replaced(tmp_path, rng, mine):
+    """Some begin as descriptors do, but their rows are no unit vectors."""
+    patches, there = tmp_path / "in.npy", tmp_path / "mine.npy"
+    np.save(patches, rng.integers(0, 256, (4, 64, 64), np.uint8))
+    np.save(there, mine)
+    before = there.read_bytes()
     with pytest.raises(FileExistsError, match=r"mine.npy: is there already, and is another kind"):
-        describe_file(tmp_path / "in.npy", tmp_path / "mine.npy")
-    np.testing.assert_array_equal(np.load(tmp_path / "mine.npy"), mine)
-    describe_file(tmp_path / "in.npy", tmp_path / "mine.npy", overwrite=True)
-    describe_file(tmp_path / "in.npy", tmp_path / "mine.npy")  # its own may be
+        describe_file(patches, there)
+    assert there.read_bytes() == before
+    describe_file(patches, there, overwrite=True)
+    describe_file(patches, there)  # its own may be

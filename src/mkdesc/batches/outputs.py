@@ -23,7 +23,7 @@ from mkdesc._support.locations import (
     names_in,
     read_location,
 )
-from mkdesc._support.npy import BROKEN, array_of
+from mkdesc._support.npy import BROKEN, array_of, read_array_header
 from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import WorkFolder
 
@@ -34,8 +34,8 @@ NOTHING = rb"(?!)"
 #: How a ``.npy`` file of descriptors begins.
 OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape': \(\d+, \d+\)"
 
-#: Rows of such a file that are looked at, and how far their lengths may be from 1.
-_SOME, _ABOUT = 100, 1e-2
+#: Rows of such a file that are looked at, how long they may be, and how far their lengths from 1.
+_SOME, _WIDEST, _ABOUT = 100, 1 << 16, 1e-2
 
 
 def own_npy(path: str) -> bytes:
@@ -43,12 +43,17 @@ def own_npy(path: str) -> bytes:
 
     Any table of numbers may begin as they do: if rows are no unit vectors, nothing is.
     """
-    try:
-        lengths = np.linalg.norm(np.load(path, mmap_mode="r")[:_SOME], axis=-1)
-    except FileNotFoundError:
+    if not Path(path).is_file():
         return OWN_NPY
+    try:
+        with Path(path).open("rb") as file:
+            (_, width), fortran, dtype = read_array_header(file)
+            if fortran or dtype != np.float32 or not 0 < width <= _WIDEST:
+                return NOTHING
+            rows = np.frombuffer(file.read(4 * width * _SOME), np.float32).reshape(-1, width)
     except BROKEN:
         return NOTHING
+    lengths = np.linalg.norm(rows, axis=1)
     return OWN_NPY if (np.minimum(lengths, abs(lengths - 1)) < _ABOUT).all() else NOTHING
 
 
