@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from threading import Timer
 from types import SimpleNamespace
 
 import pytest
@@ -102,7 +103,10 @@ class _Clients:
 
     def submit(self, do, work, piece, version, pure):
         self.events.append(f"begin {piece}")
-        return SimpleNamespace(result=lambda timeout: self.end(piece), done=lambda: True)
+        future = SimpleNamespace(result=lambda: self.end(piece))
+        after = 0.0 if piece == "suspect" else 0.2
+        future.add_done_callback = lambda call: Timer(after, call, [future]).start()
+        return future
 
     def end(self, piece):
         if piece == "suspect" and self.events.count("begin suspect") == 1:
@@ -118,21 +122,25 @@ def test_an_innocent_piece_is_waited_for():
     assert list(in_order(str, ["suspect", "innocent"], Cluster(client))) == ["suspect", "innocent"]
     assert client.events == [
         *("begin suspect", "begin innocent", "end innocent"),
-        *("begin suspect", "end suspect", "end innocent"),
+        *("begin suspect", "end suspect"),
     ]
 
 
-def test_an_answer_that_comes_as_the_wait_ends_is_taken():
-    """One wait is over, and before anybody looks the piece is done."""
+def test_an_answer_that_travels_as_a_wait_ends_is_taken(monkeypatch):
+    """Dask loses those (seen in one of a hundred rounds, at a timeout of 3 ms)."""
     pytest.importorskip("distributed")
+    monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.01)
 
-    def result(timeout=None):
+    def travel(timeout=None):
+        time.sleep(0.05)
         if timeout is not None:
-            raise TimeoutError(f"timed out after {timeout} s.")
+            raise UnboundLocalError("cannot access local variable 'result'")
         return Done(9, "worker", 1.0)
 
     client = _Clients()
-    client.submit = lambda *_, **__: SimpleNamespace(result=result, done=lambda: True)
+    future = SimpleNamespace(result=travel, done=lambda: False)
+    future.add_done_callback = lambda call: Timer(0, call, [future]).start()
+    client.submit = lambda *_, **__: future
     assert list(in_order(_square, [3], Cluster(client))) == [9]
 
 

@@ -9,8 +9,9 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -171,13 +172,12 @@ class _Future:
     def _begin(self) -> None:
         submit = self._cluster.client.submit
         self._future: Any = submit(_do, self._work, self._piece, __version__, pure=False)
+        self._answer: Future[Done] = Future()
+        self._future.add_done_callback(partial(_fetch, self._answer))
 
     def result(self) -> Any:
         """Wait for it."""
-        from concurrent.futures import CancelledError
-
         from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
         from distributed.comm import CommClosedError
 
         cluster = self._cluster
@@ -189,7 +189,7 @@ class _Future:
         except KilledWorker as error:
             died = error.allowed_failures + 1
             raise Lost(f"it crashed {died} worker{'s' * (died > 1)}") from None
-        except (CancelledError, FutureCancelledError, CommClosedError):
+        except (CancelledError, CommClosedError):
             raise ConnectionError(
                 f"{cluster.address}: the scheduler is gone; finished work is kept, run the same "
                 "command again to resume"
@@ -212,19 +212,30 @@ class _Future:
         self._begin()
         return self._wait()
 
-    def _wait(self) -> Any:
+    def _wait(self) -> Done:
         while True:
             try:
-                return self._future.result(timeout=ANSWER_TIMEOUT)
+                return self._answer.result(timeout=ANSWER_TIMEOUT)
             except TimeoutError:
-                if self._future.done():  # meanwhile; or the work itself has raised this
-                    return self._future.result()
+                if self._answer.done():  # meanwhile; or the work itself has raised this
+                    return self._answer.result()
                 self._cluster.look_after()
 
     def cancel(self) -> None:
         """Do not begin it, if it has not begun."""
         self._cluster.forget(self)
         self._future.cancel()
+
+
+def _fetch(answer: Future[Done], future: Any) -> None:
+    """Bring what a worker has found, without a time limit.
+
+    Answers travel together in Dask: whose time ends takes those of the others with it.
+    """
+    try:
+        answer.set_result(future.result())
+    except Exception as error:  # of the work or of the cluster: whoever waits is told
+        answer.set_exception(error)
 
 
 def _version() -> str:
