@@ -132,13 +132,11 @@ def _two_workers():
 @pytest.fixture
 def cluster(_two_workers):
     """A Dask cluster, the same for all tests of a file, of two workers that have started."""
-    client = _two_workers.client
-    client.cluster.scale(2)
-    client.wait_for_workers(2)
-    while not all(
-        isinstance(pid, int) for pid in client.run(os.getpid, on_error="return").values()
-    ):
-        time.sleep(0.05)  # one of them is dead, which is not known yet
+    client, running = _two_workers.client, list[object]()
+    while len(running) < 2 or not all(isinstance(pid, int) for pid in running):
+        client.cluster.scale(2)  # Dask does not start one again that dies while it starts
+        time.sleep(0.02)
+        running = [*client.run(os.getpid, on_error="return").values()]
     return _two_workers
 
 
