@@ -17,11 +17,17 @@ import rooms
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    """Names by the module that the pages document them in."""
+def pages(tmp_path_factory):
+    """The folder of the reference's pages."""
     folder = tmp_path_factory.mktemp("api")
     references.write_api(folder, folder / "rooms.txt")
-    text = "\n".join(page.read_text(encoding="utf-8") for page in folder.rglob("*.md"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(pages):
+    """Names by the module that the pages document them in."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages.rglob("*.md"))
     found = re.findall(r"automodule:: (\S+)\n   :members: (.*)", text)
     documented = {module: names.split(", ") for module, names in found}
     directive = r"currentmodule:: (\S+)\n\n\.\. (?:auto|py:)(?:function|class|data):: (\S+)"
@@ -30,21 +36,20 @@ def reference(tmp_path_factory):
     return documented
 
 
-def test_every_name_of_the_front_door_has_a_page_and_a_line(tmp_path):
-    references.write_api(tmp_path, tmp_path / "rooms.txt")
-    listing = (tmp_path / "mkdesc.md").read_text(encoding="utf-8")
+def test_every_name_of_the_front_door_has_a_page_and_a_line(pages):
+    listing = (pages / "mkdesc.md").read_text(encoding="utf-8")
     lines = dict(
         re.findall(r"^\| \[`(\w+)`\]\(names/mkdesc\.\w+\.md\) \| (.+) \|$", listing, re.M)
     )
     assert sorted(lines) == sorted(mkdesc.__all__)
-    page = (tmp_path / "names" / "mkdesc.match_images.md").read_text(encoding="utf-8")
+    page = (pages / "names" / "mkdesc.match_images.md").read_text(encoding="utf-8")
     assert "autofunction:: mkdesc.match_images" in page
     assert "[Match two photographs](../../../tutorials/match.md)" in page
     assert lines["match_images"].startswith("Match two photographs: keypoints")
     assert lines["POLAR"].startswith("The paper's polar kernel")
-    listed = (tmp_path / "rooms.txt").read_text(encoding="utf-8")
+    listed = (pages / "rooms.txt").read_text(encoding="utf-8")
     assert "| [`mkdesc.learn`](" in listed
-    other = (tmp_path / "names" / "mkdesc.torch.match_descriptors.md").read_text(encoding="utf-8")
+    other = (pages / "names" / "mkdesc.torch.match_descriptors.md").read_text(encoding="utf-8")
     assert "autofunction" in other  # it has another name where it is defined
     assert "opencv.md" not in other  # that page uses the other function of this name
 
