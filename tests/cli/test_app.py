@@ -204,7 +204,7 @@ def test_learn_a_head_and_go_on(tmp_path, labelled, run):
     )
     learned = read_card(out).learned_from
     assert (learned["head"], learned["hidden"], learned["steps"]) == ("mlp", 16, 12)
-    how += ["--steps", "5", "--continue-from", out]
+    how += ["--steps", "5", "--from", out]
     done = run("learn", "patches", labelled, "-o", more, *how)
     assert done.returncode == 0, done.stderr
     assert str(mkdesc.load_model(more).head) == str(mkdesc.load_model(out).head)
@@ -213,7 +213,7 @@ def test_learn_a_head_and_go_on(tmp_path, labelled, run):
 
 def test_interrupted_training_leaves_a_model(tmp_path, labelled, start, monkeypatch):
     out = tmp_path / "m.safetensors"
-    how = ["--ridge", "1e-3", "--head", "linear", "--minutes", "5", "--device", "cpu"]
+    how = ["--ridge", "1e-3", "--head", "linear", "--limit", "300", "--device", "cpu"]
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with start("-m", "mkdesc", "learn", "patches", labelled, "-o", out, *how) as process:
