@@ -248,5 +248,5 @@ def test_the_command_without_numba_and_opencv(folder, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "5 photographs, 1 steps" in done.stdout
     assert "not compared with the bundled detector: this needs OpenCV" in done.stdout
-    assert "written: " in done.stderr
+    assert "written: " in done.stdout
     assert load_weights(output).card["kind"] == "turned"

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-#: What functions call things, where options have other names. The first that a command has counts.
+#: What functions call things, where options have other names.
 OPTIONS = {
-    "focal_lengths": ("focal",),
-    "keypoints_per_photo": ("keypoints",),
-    "kind": ("head",),
-    "max_keypoints": ("keypoints",),
-    "output": ("dtype", "output"),
-    "seconds": ("limit",),
+    "focal_lengths": "focal",
+    "keypoints_per_photo": "keypoints",
+    "kind": "head",
+    "max_keypoints": "keypoints",
+    "n_threads": "threads",
+    "seconds": "limit",
 }
 
 
@@ -44,10 +44,12 @@ def as_typed(message: str, parameters: Sequence[Any]) -> str:
     found = re.match(r"(\w+): ", message)
     if found is None:
         return message
-    word, by_name = found.group(1), {one.name: one for one in parameters}
-    for name in OPTIONS.get(word, (word,)):
-        if name in by_name:
-            return f"{_typed(by_name[name])}: {message[found.end() :]}"
+    name, rest = OPTIONS.get(found[1], found[1]), message[found.end() :]
+    if name == "output" and re.search(r"float32|for bits", rest):  # not where to write
+        name = "dtype"
+    for parameter in parameters:
+        if parameter.name == name:
+            return f"{_typed(parameter)}: {rest}"
     return message
 
 

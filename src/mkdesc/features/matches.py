@@ -21,7 +21,6 @@ from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
 from mkdesc.images.reading import in_colour, opencv
 from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
-from mkdesc.matching.judging import AMBIGUOUS
 from mkdesc.matching.nearest import Matches
 
 if TYPE_CHECKING:
@@ -181,8 +180,7 @@ class ImageMatches:
         red = rejected or not self.verified
         caption = f"{self.summary()}{' - red: rejected' if rejected else ''}"
         if not self.verified:
-            kind = "AMBIGUOUS" if self.verdict == AMBIGUOUS else "NOT VERIFIED"
-            caption = f"{kind}: {self.reason} - {len(self):,} tentative matches in red"
+            caption = f"NOT VERIFIED: {self.reason} - {len(self):,} tentative matches in red"
         here = self.points_a
         if box is not None:
             a, here, inside = _zoomed(a, here, box)
