@@ -23,6 +23,7 @@ def photo(tmp_path_factory):
         ("match {photo} {photo} --dtype int16", "error: --dtype: expected"),
         ("match {photo} {photo} --threshold -1", "error: --threshold: expected"),
         ("match {photo} {photo} --geometry flat", "error: --geometry: expected"),
+        ("features {photo} -o f --format xml", "error: --format: expected one of"),
         ("sfm {folder} -o out --cameras two", "error: --cameras: expected"),
         ("learn photos {folder} -o m.safetensors --keypoints 0", "error: --keypoints: expected"),
         ("learn photos {folder} -o m.safetensors --views easy", "error: --views: expected"),

@@ -14,6 +14,7 @@ OPTIONS = {
     "max_keypoints": "keypoints",
     "n_threads": "threads",
     "seconds": "limit",
+    "start": "from",
 }
 
 
@@ -29,10 +30,10 @@ def as_typed(message: str, parameters: Sequence[Any]) -> str:
 
     Examples
     --------
-    >>> from typer.core import TyperArgument, TyperOption
+    >>> from types import SimpleNamespace as Parameter
     >>> known = [
-    ...     TyperArgument(param_decls=["photo"], metavar="A"),
-    ...     TyperOption(param_decls=["keypoints", "--keypoints", "-n"]),
+    ...     Parameter(name="photo", param_type_name="argument", opts=["photo"], metavar="A"),
+    ...     Parameter(name="most", param_type_name="option", opts=["--keypoints", "-n"]),
     ... ]
     >>> as_typed("max_keypoints: expected an integer >= 1, got 0", known)
     '--keypoints: expected an integer >= 1, got 0'
@@ -47,14 +48,11 @@ def as_typed(message: str, parameters: Sequence[Any]) -> str:
     name, rest = OPTIONS.get(found[1], found[1]), message[found.end() :]
     if name == "output" and re.search(r"float32|for bits", rest):  # not where to write
         name = "dtype"
+    options = (f"--{name.replace('_', '-')}", f"-{name}")
     for parameter in parameters:
-        if parameter.name == name:
-            return f"{_typed(parameter)}: {rest}"
+        for option in options:
+            if option in parameter.opts:
+                return f"{option}: {rest}"
+        if name == parameter.name and parameter.param_type_name == "argument":
+            return f"{parameter.metavar or name.upper()}: {rest}"
     return message
-
-
-def _typed(parameter: Any) -> str:
-    """How an option or an argument is written."""
-    if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name.upper())
-    return max(parameter.opts, key=len)
