@@ -33,6 +33,19 @@ def test_equal_features_are_equal_and_better_ones_better(photos):
     assert (other_way.mine, other_way.others) == (found.others, found.mine)
 
 
+def test_photographs_that_cannot_be_read_are_left_out(photos, tmp_path):
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no photograph")
+    features = Features(30)
+    assert compare_features(features, features, [broken, photos[0]]).photos == 1
+    with pytest.raises(ValueError, match="photos: none of 1 can be read"):
+        compare_features(features, features, [broken])
+
+
+def test_where_nothing_matches_nothing_is_better():
+    assert Comparison(1, 12, Score(0, 0), Score(0, 0)).gain == 0
+
+
 def test_bits_are_matched_as_opencv_does(rng):
     gray = textured(rng)
     features = Features(150, model="photo-bits", output="bits")

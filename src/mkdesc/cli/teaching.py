@@ -74,7 +74,7 @@ def print_comparison(
     try:
         with progress_bar("views", "comparing") as progress:
             found = compare_features(mine, others, held_out, seed=seed, progress=progress)
-    except ImportError as error:  # of OpenCV, which learning may do without
+    except (ImportError, ValueError) as error:  # OpenCV is not there, or the files are broken
         print(f"not compared with {name}: {error}")
         return
     for line in found.lines(name, f"keep {name}, or {advice}"):

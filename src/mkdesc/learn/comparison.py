@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -56,12 +57,12 @@ class Comparison:
 
     @property
     def gain(self) -> float:
-        """Right matches, as a share of the others', less 1.
+        """Right matches more than the others', as a share of those.
 
         >>> Comparison(3, 12, Score(110, 150), Score(100, 150)).gain
         0.1
         """
-        return round(self.mine.right / max(self.others.right, 1) - 1, 6)
+        return (self.mine.right - self.others.right) / max(self.others.right, 1)
 
     def lines(self, other: str, advice: str) -> list[str]:
         """The comparison for reading.
@@ -106,7 +107,7 @@ def compare_features(
     mine, others
         What is compared; both see the same views.
     photos
-        Files that neither should have been learned from.
+        Files that neither should have been learned from. Those that cannot be read are left out.
     seed
         Of the views.
     progress
@@ -114,16 +115,26 @@ def compare_features(
 
     Examples
     --------
-    >>> from mkdesc.images.demo import write_demo
-    >>> import tempfile
-    >>> folder = write_demo(tempfile.mkdtemp())  # doctest: +SKIP
+    >>> import tempfile, cv2
+    >>> noise = np.random.default_rng(0).integers(0, 256, (120, 120), np.uint8)
+    >>> file = Path(tempfile.mkdtemp()) / "noise.png"
+    >>> _ = cv2.imwrite(str(file), cv2.GaussianBlur(noise, (0, 0), 2))
+    >>> found = compare_features(Features(60), Features(20), [file])
+    >>> found.photos, found.views, found.gain > 1
+    (1, 12, True)
     """
+    images = []
+    for photo in photos:
+        with suppress(ValueError, OSError):
+            images.append(reduced(read_gray(photo), SIZE))
+    if not images:
+        raise ValueError(f"photos: none of {len(photos)} can be read")
     totals = np.zeros((2, 2), np.int64)
-    count = len(photos) * -(-VIEWS // len(photos))
+    count = len(images) * -(-VIEWS // len(images))
     for number in range(count):
-        gray = reduced(read_gray(photos[number % len(photos)]), SIZE)
+        gray = images[number % len(images)]
         for row, features in enumerate((mine, others)):
             found = match_view(features, gray, np.random.default_rng((seed, number)))
             totals[row] += np.count_nonzero(found.right), len(found.right)
         progress("comparing", number + 1, count)
-    return Comparison(len(photos), count, *(Score(*row) for row in totals.tolist()))
+    return Comparison(len(images), count, *(Score(*row) for row in totals.tolist()))
