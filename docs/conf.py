@@ -153,17 +153,30 @@ def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: A
         context["body"] = re.sub(dead, "", context["body"])
 
 
+#: Tutorials that can be downloaded as notebooks.
+NOTEBOOKS = ("match", "retrain", "reconstruct")
+
+
+def _add_notebook(app: Sphinx, page: str, source: list[str]) -> None:
+    """Link a tutorial's notebook below its title: there is none where the page is read as text."""
+    folder, _, name = page.rpartition("/")
+    if folder == "tutorials" and name in NOTEBOOKS:
+        link = f'<a href="../notebooks/{name}.ipynb" download>This page as a notebook</a>'
+        source[0] = source[0].replace("\n\n", f"\n\n{link}\n\n", 1)
+
+
 def setup(app: Sphinx) -> None:
     """Write the references, which come from the source."""
     write_command_line(DOCS / "reference" / "command-line.md")
     write_api(DOCS / "reference" / "api", DOCS / "_generated" / "rooms.md")
     write_export(DOCS / "_generated" / "extra" / "explorer-page.html")
     write_wheel(DOCS / "_generated" / "extra")
-    for name in ("match", "retrain", "reconstruct"):
+    for name in NOTEBOOKS:
         page = DOCS / "tutorials" / f"{name}.md"
         write_notebook(page, DOCS / "_generated" / "extra" / "notebooks" / f"{name}.ipynb")
     write_pages(DOCS / "gallery", DOCS / "_generated" / "gallery.md")
     app.add_directive("mermaid", Mermaid)
+    app.connect("source-read", _add_notebook)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-signature", _readable)
     app.connect("doctree-resolved", _link_names)

@@ -256,7 +256,7 @@ def write_notebook(page: Path, path: Path) -> None:
                 show = f'from IPython.display import Image\n\nImage("{picture}")'
                 cells.append(_cell("code", show))
         elif part.strip():
-            plain = re.sub(r"<!--.*?-->|<a .*?</a>", "", part).strip()
+            plain = re.sub(r"<!--.*?-->", "", part).strip()
             alone = re.sub(r"!?\[([^]]*)\]\((?!https?:)\S+\)", r"\1", plain)
             cells.append(_cell("markdown", alone))
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

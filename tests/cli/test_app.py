@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import re
 import signal
 import time
 from importlib.util import find_spec
@@ -51,12 +52,12 @@ def test_bad_input_is_one_line_and_leaves_nothing(tmp_path, patches, run):
     ("arguments", "message"),
     [
         (["missing.npy", "-o", "out.npy"], "error: missing.npy does not exist"),
-        (["in.npy", "-o", "out.txt"], "error: output: expected a name ending in .npy, .zarr"),
+        (["in.npy", "-o", "out.txt"], "error: --output: expected a name ending in .npy, .zarr"),
         (
             ["in.npy", "-o", "nowhere/out.npy", "--resize"],
-            "error: output: the folder nowhere",
+            "error: --output: the folder nowhere",
         ),
-        (["in.npy", "-o", "out.npy", "--threads", "0"], "error: n_threads: expected"),
+        (["in.npy", "-o", "out.npy", "--threads", "0"], "error: --threads: expected"),
         (["in.npy", "-o", "out.npy", "--raw", "x"], "error: parametrization 'x'"),
         (["in.npy", "-o", "out.npy"], "error: patches: expected 64 x 64 px"),
         (["in.npy", "-o", "out.npy", "--model", "gone"], "error: no model 'gone': neither"),
@@ -129,7 +130,11 @@ def test_help_names_the_commands(run):
 def test_models(run):
     listed = run("models").stdout
     assert all(name in listed for name in mkdesc.bundled_models())
-    shown = run("models", "paper").stdout
+    shown = run("models", "photo").stdout
+    assert "keypoints of photographs: what Features, match, index and sfm use" in shown
+    assert "128 numbers each" in shown
+    assert not re.search("power|l2|sha256|extended-24|gda", shown)  # words for those who ask
+    shown = run("models", "paper", "--verbose").stdout
     lines = dict(line.split("  ", 1) for line in shown.splitlines())
     facts = {name.strip(): value.strip() for name, value in lines.items()}
     assert facts["head"] == "power 0.75, l2, 238 -> 128, l2"
@@ -155,8 +160,8 @@ def test_learn_from_labelled_patches(tmp_path, labelled, patches, run):
     done = run("learn", "patches", labelled, "-o", out, "--dims", "24", "--ridge", "1e-3")
     assert done.returncode == 0, done.stderr
     pairs = 3 * (~held_out(np.arange(120))).sum()
-    assert f"360 patches of 120 points, {pairs} matching pairs" in done.stderr
-    assert f"held out: {2 * 120 - 2 * pairs // 3} matching pairs, FPR95" in done.stderr
+    assert f"360 patches of 120 points, {pairs} matching pairs" in done.stdout
+    assert f"held out: {2 * 120 - 2 * pairs // 3} matching pairs, FPR95" in done.stdout
     assert mkdesc.load_model(out).transform(patches).shape == (9, 24)
     again = tmp_path / "again.npy"
     np.save(tmp_path / "in.npy", patches)
@@ -171,13 +176,13 @@ def test_learn_from_labelled_patches(tmp_path, labelled, patches, run):
         (["photos", "nowhere", "-o", "m.safetensors"], "error: nowhere does not exist"),
         (["photos", ".", "-o", "m.safetensors"], "error: .: no images"),
         (["photos", ".", "-o", "m.pkl"], "error: --output: expected a name ending in .safe"),
-        (["patches", "train.npz", "-o", "m.safetensors", "--method", "zca"], "error: method: exp"),
+        (["patches", "train.npz", "-o", "m.safetensors", "--method", "zca"], "error: --method: e"),
         (
             ["patches", "train.npz", "-o", "no/m.safetensors"],
             "error: no/m.safetensors: the folder no does not exist",
         ),
-        (["patches", "train.npz", "-o", "m.safetensors", "--head", "cnn"], "error: kind: expec"),
-        (["patches", "train.npz", "-o", "m.safetensors", "--steps", "9"], "error: --steps, --min"),
+        (["patches", "train.npz", "-o", "m.safetensors", "--head", "cnn"], "error: --head: exp"),
+        (["patches", "train.npz", "-o", "m.safetensors", "--steps", "9"], "error: --steps, --lim"),
         (["colmap", ".", ".", "-o", "m.safetensors"], "error: .: no COLMAP model"),
         (["phototourism", ".", "-o", "m.safetensors"], "error: .: no sheets"),
         (["hpatches", ".", "-o", "m.safetensors"], "error: "),
@@ -198,13 +203,13 @@ def test_learn_a_head_and_go_on(tmp_path, labelled, run):
     done = run("learn", "patches", labelled, "-o", out, *how, *head)
     assert done.returncode == 0, done.stderr
     for name in ("raw", "linear", "trained"):
-        assert f"% {name}" in done.stderr
+        assert f"% {name}" in done.stdout
     assert str(mkdesc.load_model(out).head) == (
         "power 0.75, l2, 238 -> 32, 32 -> 40, relu 24, 40 -> 24, l2"
     )
     learned = read_card(out).learned_from
     assert (learned["head"], learned["hidden"], learned["steps"]) == ("mlp", 16, 12)
-    how += ["--steps", "5", "--continue-from", out]
+    how += ["--steps", "5", "--from", out]
     done = run("learn", "patches", labelled, "-o", more, *how)
     assert done.returncode == 0, done.stderr
     assert str(mkdesc.load_model(more).head) == str(mkdesc.load_model(out).head)
@@ -213,7 +218,7 @@ def test_learn_a_head_and_go_on(tmp_path, labelled, run):
 
 def test_interrupted_training_leaves_a_model(tmp_path, labelled, start, monkeypatch):
     out = tmp_path / "m.safetensors"
-    how = ["--ridge", "1e-3", "--head", "linear", "--minutes", "5", "--device", "cpu"]
+    how = ["--ridge", "1e-3", "--head", "linear", "--limit", "300", "--device", "cpu"]
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with start("-m", "mkdesc", "learn", "patches", labelled, "-o", out, *how) as process:
@@ -223,7 +228,7 @@ def test_interrupted_training_leaves_a_model(tmp_path, labelled, start, monkeypa
             assert news, seen
             seen += news
         process.send_signal(signal.SIGINT)
-        seen += process.stderr.read()
+        seen += process.stderr.read() + process.stdout.read()
     assert process.returncode == 0, seen
     assert "this is the best until then" in seen
     assert mkdesc.load_model(out).effective_head().dims_out == 128

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from mkdesc.cli import compile as command
 from mkdesc.images.demo import write_demo
 
@@ -26,3 +28,16 @@ def test_matching_needs_no_compiler_then(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_images_of_floats_need_no_compiler_either(kind):
+    command.compile_for()
+    code = (
+        "import sys; sys.modules['numba'] = None; import numpy, mkdesc;"
+        "image = numpy.random.default_rng(0).random((90, 90)).astype(sys.argv[1]);"
+        "print(len(mkdesc.Features(5).extract(image)[0]))"
+    )
+    words = [sys.executable, "-c", code, kind]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr

@@ -42,7 +42,7 @@ def test_features_and_pairs(folder, run):
     assert (folder / "pairs.txt").read_text().splitlines() == ["a.png b.png"]
     done = run("features", "in", "-o", "third", "--device", "nowhere", cwd=folder)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: device: expected cpu, cuda")
+    assert done.stderr.startswith("error: --device: expected cpu, cuda")
     assert not (folder / "third").exists()
 
 

@@ -118,7 +118,7 @@ def test_make_hpatches_resumes(tmp_path, run):
     [
         (["evaluate", "phototourism", "nowhere"], "error: nowhere: not a folder"),
         (["evaluate", "hpatches", "nowhere"], "error: nowhere: not a folder"),
-        (["compare", "nowhere"], "error: runs: expected two or more, got 1"),
+        (["compare", "nowhere"], "error: RUNS: expected two or more, got 1"),
         (["datasets", "check", "nowhere"], "error: nowhere: not a folder"),
     ],
 )

@@ -53,21 +53,21 @@ def test_match_counts_and_draws(folder, run):
         (["match", "gone.png", "b.png", "-o", "m.gif"], "error: m.gif: expected a name ending"),
         (["match", "gone.png", "b.png", "-o", "no/m.png"], "error: no/m.png: the folder no does"),
         (["match", "a.png", "b.png", "--max-pixels", "99"], "error: a.png: 300 x 240 px, exp"),
-        (["match", "a.png", "b.png", "--geometry", "flat"], "error: geometry: expected one of"),
+        (["match", "a.png", "b.png", "--geometry", "flat"], "error: --geometry: expected one of"),
         *(
-            (["match", "a.png", "gone.png", "--threshold", value], "error: threshold: expected")
+            (["match", "a.png", "gone.png", "--threshold", value], "error: --threshold: expected")
             for value in ("-1", "0", "nan", "inf")
         ),
-        (["match", "a.png", "gone.png", "--ratio", "2"], "error: ratio: expected"),
+        (["match", "a.png", "gone.png", "--ratio", "2"], "error: --ratio: expected"),
         (["features", "empty", "-o", "f"], "error: empty: no images"),
         (["features", "broken.jpg", "-o", "f"], "error: none of 1 images is usable; broken"),
         (["features", "a.png", "./a.png", "-o", "f"], "error: a.png and a.png: two images"),
-        (["features", "a.png", "-o", "f", "--format", "xml"], "error: format: expected"),
-        (["features", "a.png", "-o", "f.npz"], "error: output: expected a folder, got f.npz"),
-        (["features", "a.png", "-o", "f.h5", "--format", "npz"], "error: output: expected a fo"),
+        (["features", "a.png", "-o", "f", "--format", "xml"], "error: --format: expected"),
+        (["features", "a.png", "-o", "f.npz"], "error: --output: expected a folder, got f.npz"),
+        (["features", "a.png", "-o", "f.h5", "--format", "npz"], "error: --output: expected a fo"),
         (
             ["features", "a.png", "-o", "f.db", "--format", "hloc"],
-            "error: output: expected a fi",
+            "error: --output: expected a fi",
         ),
         (["sfm", "empty", "-o", "f"], "error: empty: no images"),
         (["sfm", "a.png", "-o", "f"], "error: a.png: expected two images or more, got 1"),
@@ -142,12 +142,12 @@ def test_features_go_on_past_bad_files_and_resume(folder, kind, out, run):
     done = run("features", "a.png", "broken.jpg", *arguments, cwd=folder)
     assert done.returncode == 1, done.stderr  # one of them is missing
     assert "left out: broken.jpg: truncated" in done.stderr
-    assert re.search(rf"{out}: 1 of 2 images \(1 new\) in \S+ s, \S+ s each", done.stderr)
+    assert re.search(rf"{out}: 1 of 2 images \(1 new\) in \S+ s, \S+ s each", done.stdout)
     done = run("features", "a.png", "b.png", "broken.jpg", *arguments, cwd=folder)
     assert done.returncode == 1, done.stderr  # one of them is missing
-    assert f"{out}: 2 of 3 images (1 new, 1 as before) in " in done.stderr
+    assert f"{out}: 2 of 3 images (1 new, 1 as before) in " in done.stdout
     done = run("features", "a.png", "b.png", *arguments, cwd=folder)
-    assert done.stderr.endswith(f"{out}: 2 of 2 images (2 as before)\n")
+    assert done.stdout.endswith(f"{out}: 2 of 2 images (2 as before)\n")
     assert not (folder / f"{out}.parts").exists()
     done = run("features", "a.png", *arguments[:-1], "60", cwd=folder)
     assert done.returncode == 2
@@ -175,7 +175,7 @@ def test_ctrl_c_loses_nothing(folder, run, start):
             file.unlink()
     done = run(*arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert f"f.h5: {len(described)} of {len(described)} images" in done.stderr
+    assert f"f.h5: {len(described)} of {len(described)} images" in done.stdout
     assert not (folder / "f.h5.parts").exists()
 
 
@@ -222,7 +222,7 @@ def test_names_are_printed_as_they_are(folder, run):
     done = run("features", "a.png", "[red]bad:cat:.jpg", "-o", "o[bold]x:cat:", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert "left out: [red]bad:cat:.jpg: truncated" in done.stderr
-    assert "o[bold]x:cat:: 1 of 2 images" in done.stderr
+    assert "o[bold]x:cat:: 1 of 2 images" in done.stdout
     done = run("features", "a.png", "-o", "a[/bold]b", cwd=folder)
     assert done.returncode == 0, done.stderr
 

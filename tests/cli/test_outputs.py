@@ -77,7 +77,7 @@ CASES = {
         f"learn {source}": [
             Case(f"{reads[0]} {more} -o {{out}} {teacher}", (*reads, model), (".safetensors",))
             for teacher, model in (
-                ("--continue-from m.safetensors", "m.safetensors"),
+                ("--from m.safetensors", "m.safetensors"),
                 *([("--like m.safetensors", "m.safetensors")] if source == "photos" else []),
             )
         ]
@@ -91,14 +91,14 @@ CASES = {
     },
     "learn descriptor": [
         Case(
-            "photos -o {out} --detector w.safetensors",
-            ("photos/a.png", "w.safetensors"),
+            "photos -o {out} --detector w.safetensors --from m.safetensors",
+            ("photos/a.png", "w.safetensors", "m.safetensors"),
             (".safetensors",),
         )
     ],
     "learn keypoints": [
         Case(
-            "photos -o {out} --model m.safetensors --start w.safetensors",
+            "photos -o {out} --model m.safetensors --from w.safetensors",
             ("photos/a.png", "m.safetensors", "w.safetensors"),
             (".safetensors",),
         )

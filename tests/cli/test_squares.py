@@ -40,7 +40,7 @@ def test_features_of_a_folder(run, folder):
     expected = mkdesc.Features(50, model=model).extract(image)[1]
     np.testing.assert_array_equal(load_features(out, "a.png").descriptors, expected)
     again = ["features", folder / "photos", "-o", out, "--model", model, "--keypoints", 50]
-    assert "2 of 2 images" in run(*again).stderr
+    assert "2 of 2 images" in run(*again).stdout
     other = run(*again, "--side", "10,25")
     assert other.returncode == 2
     assert "made with other settings (side" in other.stderr

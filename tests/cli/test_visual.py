@@ -94,7 +94,7 @@ def test_figures_writes_all_of_them(folder, run):
             ["inspect", "a.png", "b.png", "--max-pixels", "99"],
             "error: a.png: 64 x 64 px, expected",
         ),
-        (["inspect", "a.png", "b.png", "-o", "x.gif"], "error: output: expected a name ending"),
+        (["inspect", "a.png", "b.png", "-o", "x.gif"], "error: --output: expected a name ending"),
         (
             ["inspect", "a.png", "b.png", "-o", "no/x.png"],
             "error: no/x.png: the folder no does not exist",
@@ -105,7 +105,7 @@ def test_figures_writes_all_of_them(folder, run):
             ["inspect", "a.png", "b.png", "--model", "polar", "--parametrization", "polar"],
             "error: --model and --parametrization: expected one of them, got both",
         ),
-        (["figures", "-o", "x", "--formats", "png,gif"], "error: formats: expected any of"),
+        (["figures", "-o", "x", "--formats", "png,gif"], "error: --formats: expected any of"),
         (["figures", "-o", "x", "--whitening", "a.png"], "error: a.png: not a safetensors file"),
         (["figures", "-o", "a.png"], "error: a.png is a file, expected a folder"),
     ],

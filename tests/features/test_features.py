@@ -297,7 +297,7 @@ def test_replaced_arguments_are_all_that_changes(image):
     features = mkdesc.Features(40, upright=True)
     other = features.replace(max_keypoints=20)
     assert repr(other) == "Features(max_keypoints=20, upright=True)"
-    refused = "nfeatures"  # which is OpenCV's name
+    refused = "others"  # which are OpenCV's
     arguments = list(inspect.signature(mkdesc.Features).parameters)
     assert [*features.get_params(), refused] == arguments
     assert len(other.detect(image)) == 20

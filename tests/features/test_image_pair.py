@@ -338,6 +338,17 @@ def test_a_plane_that_is_asked_for_is_all_that_is_looked_for(image, slanted, fea
     assert found.verified.geometry == "homography"
 
 
+def test_a_picture_of_an_unverified_pair_says_so(tmp_path, features):
+    """In words, and in red: it does not look like success."""
+    found = mkdesc.match_images(texture(3), texture(4), features)
+    assert not found.verified
+    assert len(found)
+    found.save(tmp_path / "m.svg")
+    drawn = (tmp_path / "m.svg").read_text()
+    assert f">mkdesc: NOT VERIFIED: {found.reason} - {len(found)} tentative matches" in drawn
+    assert drawn.count('fill="rgb(220,40,40)"') == drawn.count("<circle") == 2 * len(found)
+
+
 def test_a_picture_is_in_colour_and_shows_the_rejected_in_red_on_request(tmp_path, features):
     names = [tmp_path / "a.png", tmp_path / "b.png"]
     for name, shift in zip(names, (0, 30), strict=True):

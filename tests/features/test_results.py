@@ -84,6 +84,31 @@ def test_matches_of_photographs_as_opencv_and_pandas_have_them(rng):
     assert found.to_dataframe().inlier.sum() == found.inliers.sum()
 
 
-def test_opencvs_name_for_the_number_of_keypoints():
-    with pytest.raises(ValueError, match=r"nfeatures: .* max_keypoints=500"):
-        mkdesc.Features(nfeatures=500)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"nfeatures": 500}, "nfeatures: OpenCV's name; use max_keypoints=500"),
+        (
+            {"contrastThreshold": 0.03},
+            r'use make_detector\("sift", contrast=0.03\) as the detector',
+        ),
+        ({"nOctaveLayers": 4}, r"use cv2.SIFT_create\(nOctaveLayers=4\) as the detector"),
+        ({"detector": 0}, "max_keypoints: expected an integer >= 1 or None, got 0"),
+        ({"detector": None}, r"detector: expected a name \(learned, sift, .* got None"),
+        ({"detector": 500, "max_keypoints": 5}, "the number of keypoints is there already"),
+    ],
+)
+def test_features_say_what_they_take(given, said):
+    with pytest.raises(ValueError, match=said):
+        mkdesc.Features(**given)
+
+
+def test_a_name_that_nobody_has_is_a_type_error():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        mkdesc.Features(colour=True)
+
+
+def test_no_descriptors_where_opencv_found_none():
+    rows = np.eye(3, 8, dtype=np.float32)
+    with pytest.raises(ValueError, match="b: expected an array, got None"):
+        mkdesc.match_descriptors(rows, None)

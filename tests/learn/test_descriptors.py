@@ -142,11 +142,38 @@ def test_the_command(folder, tmp_path, run, monkeypatch):
     words = ["learn", "descriptor", folder, "-o", output, "--device", "cpu", "--steps", 2]
     done = run(*words, *how.split())
     assert done.returncode == 0, done.stderr
-    assert "4 photographs, 2 steps" in done.stderr
+    assert "4 photographs, 2 steps" in done.stdout
     assert load_model(output).side == (16.0, 32.0)
     wrong = run("learn", "descriptor", folder, "-o", output, "--sides", "16;32")
     assert wrong.returncode == 2
     assert "--sides: expected numbers with commas between, got '16;32'" in wrong.stderr
+
+
+def test_a_model_is_trained_further(folder, tmp_path, run, monkeypatch):
+    """It begins as what it was; its kernels, squares and head stay of their kind."""
+    first = learn(folder, HeadPlan("mlp", dims=16, hidden=8, rank=24), steps=2)
+    path = tmp_path / "first.safetensors"
+    first.save(path)
+    further = learn_descriptor(folder, device="cpu", recipe=TINY, start=path, steps=1)
+    assert str(further.mkd.parametrization) == str(load_model(path).parametrization)
+    assert (further.mkd.patch_size, further.mkd.side) == (16, (16.0, 32.0))
+    assert str(further.mkd.head) == str(first.mkd.head)
+    assert further.report.before.right == pytest.approx(first.report.after.right)
+    assert further.card["began_as"] == "first.safetensors"
+    matrices = [made.mkd.head.stages[2].matrix for made in (first, further)]
+    norms = [matrix / np.linalg.norm(matrix) for matrix in matrices]
+    assert 0 < abs(norms[0] - norms[1]).max() < 0.02
+    monkeypatch.setattr(descriptors, "recipe_for", lambda on_cpu: TINY)
+    output = tmp_path / "mine.safetensors"
+    words = ["learn", "descriptor", folder, "-o", output, "--device", "cpu", "--steps", 1]
+    done = run(*words, "--from", path)
+    assert done.returncode == 0, done.stderr
+    assert "  first.safetensors: " in done.stdout.replace(str(tmp_path) + "/", "")
+    assert "% of the matches right" in done.stderr
+    assert load_model(output).side == (16.0, 32.0)
+    done = run(*words, "--from", path, "--dims", 8, "--patch-size", 32)
+    assert done.returncode == 2
+    assert "--patch-size, --dims: cannot be combined with --from" in done.stderr
 
 
 def test_photographs_of_one_scene_are_found(monkeypatch):

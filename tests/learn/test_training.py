@@ -152,7 +152,7 @@ def test_training_that_makes_it_worse_changes_nothing(rng, monkeypatch):
 
 def test_minutes_end_it_too(rng):
     X, y = opposites(rng)
-    head = tiny(steps=None, minutes=0.005).fit(X, y)
+    head = tiny(steps=None, seconds=0.3).fit(X, y)
     assert head.trained_.steps >= 1
 
 
@@ -177,7 +177,7 @@ def test_going_on_from_a_head(rng):
         ({"rank": 0}, "rank: expected an integer >= 1 or None, got 0"),
         ({"steps": 0}, "steps: expected an integer >= 1 or None, got 0"),
         ({"batch": 1}, "batch: expected an integer >= 2 or None, got 1"),
-        ({"minutes": -1}, "minutes: expected a number > 0 or None, got -1"),
+        ({"seconds": -1}, "seconds: expected a number > 0 or None, got -1"),
         ({"loss": "l1"}, "loss: expected one of softmax, hardest, got 'l1'"),
         ({"device": "abacus"}, "device: expected cpu, cuda, cuda:1, ..., got 'abacus'"),
         ({"device": 3}, "device: expected text, got 3"),

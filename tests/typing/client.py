@@ -97,7 +97,7 @@ def misspelt() -> None:
     print(mkdesc.learn.learn_photo)  # type: ignore[attr-defined]
     print(mkdesc.describes)  # type: ignore[attr-defined]
     print(mkdesc.learns)  # type: ignore[attr-defined]
-    mkdesc.Features(keypoints=500)  # type: ignore[call-arg]
+    mkdesc.Features(keypoints=500)  # type: ignore[arg-type]
     print(mkdesc.describe([[0.0]]).shapes)  # type: ignore[attr-defined]
 
 

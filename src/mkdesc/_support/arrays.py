@@ -19,12 +19,14 @@ def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def unmasked(array: ArrayLike, name: str) -> NDArray[Any]:
-    """As an array; ValueError for one with a mask, which would be ignored.
+    """As an array; ValueError for None, and for one with a mask, which would be ignored.
 
     >>> unmasked(np.ma.masked_equal([1, 2], 2), "patches")
     Traceback (most recent call last):
     ValueError: patches: expected an array without a mask; fill it first (.filled(value))
     """
+    if array is None:  # which OpenCV returns for the descriptors of no keypoints
+        raise ValueError(f"{name}: expected an array, got None")
     # What nobody imported, nobody made an array of: it takes time to import.
     if "numpy.ma" in sys.modules and np.ma.is_masked(array):
         raise ValueError(

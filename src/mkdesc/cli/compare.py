@@ -9,7 +9,6 @@ import typer
 
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import say
 from mkdesc.evaluation.report.compare import compare_runs
 from mkdesc.evaluation.report.runs import check_results, save_results
 
@@ -32,4 +31,4 @@ def command(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         for name in save_results(output, results, overwrite):
-            say(f"written: {output / name}")
+            print(f"written: {output / name}")

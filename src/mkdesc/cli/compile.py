@@ -32,7 +32,9 @@ def compile_for(detector: str = DEFAULT_DETECTOR, model: str = DEFAULT_MODEL) ->
     from mkdesc.retrieval.segments import compile_scores
 
     noise = np.random.default_rng(0).integers(0, 256, (96, 96), np.uint8)
-    Features(detector, 10, model).extract(noise)
+    features = Features(detector, 10, model)
+    for image in (noise, noise / np.float32(255)):  # loops of bytes, and of floats
+        features.extract(image)
     few, positions = np.eye(2, dtype=np.float32), np.eye(2)
     match_descriptors(few, few)
     match_distinct(few, few, positions, positions)

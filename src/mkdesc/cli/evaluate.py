@@ -12,7 +12,7 @@ import typer
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, number_or_auto
 from mkdesc.cli.print_tables import print_tables
-from mkdesc.cli.progress import progress_bar, resumable, say
+from mkdesc.cli.progress import progress_bar, resumable
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
 from mkdesc.evaluation.photographs.pose import run_pose
@@ -100,7 +100,7 @@ def _running(output: Path | None, cluster: str | None) -> Iterator[dict[str, Any
 def _report(results: Results, output: Path | None) -> None:
     print_tables(results.tables)
     if output is not None:
-        say(f"written: {output}")
+        print(f"written: {output}")
 
 
 @app.command("homography")

@@ -12,7 +12,7 @@ from mkdesc._support.optional import needed
 from mkdesc._support.targets import check_target
 from mkdesc._support.workfolder import WorkFolder
 from mkdesc.cli.options import Overwrite
-from mkdesc.cli.progress import progress, resumable, say
+from mkdesc.cli.progress import progress, resumable
 from mkdesc.datasets.hpatches.csv_files import write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders.base import PatchDescriptor, ProjectedDescriptor, file_name
@@ -68,7 +68,7 @@ def _hpatches_csv(
                 bar.advance(task)
     if overwrite:
         work.open(settings, inputs, fresh=True)
-    say(f"{folder}: {len(dataset)} sequences")
+    print(f"{folder}: {len(dataset)} sequences")
 
 
 @app.command("onnx")
@@ -105,13 +105,13 @@ def _onnx(
         reads = (Path(weights),) if weights else ()
         check_target(output, reads, OWN_KEYPOINTS_ONNX, overwrite)
         export_keypoints_onnx(output, weights or "keypoints", dtype, overwrite=overwrite)
-        say(f"{output}: {dtype} images (N, 1, H, W) to scores, places and angles")
+        print(f"{output}: {dtype} images (N, 1, H, W) to scores, places and angles")
         return
     check_target(output, (model_file(model),), OWN_ONNX, overwrite)
     descriptor = MKDescriptor(open_model(model))
     export_onnx(descriptor, output, dtype, overwrite=overwrite)
     size, squares = descriptor.patch_size, descriptor.squares
-    say(
+    print(
         f"{output}: {dtype} patches (N, {squares}, {size}, {size}) to descriptors "
         f"(N, {descriptor.out_dims})"
     )

@@ -12,7 +12,7 @@ from mkdesc._support.check import check_ending, check_integer
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import MaxPixels, Overwrite, as_box
-from mkdesc.cli.progress import say_what_changed
+from mkdesc.cli.progress import say, say_what_changed
 from mkdesc.images.reading import MAX_PIXELS
 
 
@@ -23,8 +23,8 @@ def command(
     verify: Annotated[
         bool,
         typer.Option(
-            help="Match the most similar photographs and count the matches that agree, or only "
-            "list how similar they are."
+            help="Match the most similar photographs and list those whose matches agree, or only "
+            "list the most similar."
         ),
     ] = True,
     candidates: Annotated[
@@ -50,7 +50,10 @@ def command(
     max_pixels: MaxPixels = MAX_PIXELS,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find photographs of the same scene, the most similar first."""
+    """Find photographs of the same scene, those with the most matches first.
+
+    Exit code 1: none shows the same scene. Exit code 3: matches agree only on repeated structure.
+    """
     from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
     from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.retrieval.index import Index
@@ -66,13 +69,24 @@ def command(
         check_target(output, chain(folders, opened.files(images)), OWN_PICTURE, overwrite)
     count = max(k, candidates) if verify else 0
     found = opened.find(query, k, count, part, max_pixels)
+    ambiguous = {
+        one.name
+        for one in found
+        if one.agreement is not None and one.agreement.verdict.name == AMBIGUOUS
+    }
+    if verify:
+        found = [one for one in found if one.inliers or one.name in ambiguous]
     width = max((len(one.name) for one in found), default=0)
     for rank, one in enumerate(found, 1):
-        seen = "" if one.agreement is None else f"{one.inliers:>5} matches agree  "
-        if one.agreement is not None and one.agreement.verdict.name == AMBIGUOUS:
-            seen = "ambiguous, repeated structure  "
-        print(f"{rank:>3}  {one.name:<{width}}  {seen}similarity {one.similarity:.3f}")
+        seen = f"{one.inliers:>5} matches agree" if verify else f"similarity {one.similarity:.3f}"
+        if one.name in ambiguous:
+            seen = "ambiguous: repeated structure"
+        print(f"{rank:>3}  {one.name:<{width}}  {seen}")
     say_what_changed(opened, [one.name for one in found], images)
+    if not found:
+        tried = min(count, len(opened))
+        say(f"none of the {tried} most similar photographs shows what {query} shows")
+        raise typer.Exit(1)
     if output is not None:
         files = {one.name: opened.image_path(one.name, images) for one in found}
         sheet = contact_sheet(
@@ -81,3 +95,5 @@ def command(
         with atomic_path(output) as partial:
             partial.write_bytes(encode_picture(output.suffix.lower(), sheet))
         print(f"written: {output}")
+    if len(ambiguous) == len(found):
+        raise typer.Exit(3)

@@ -16,13 +16,17 @@ from mkdesc._support.targets import check_target
 from mkdesc.cli import learn_descriptor, learn_keypoints, learn_ratio
 from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.learn_options import Learning, with_learning
-from mkdesc.cli.progress import progress_bar, resumable, say, warm_up
+from mkdesc.cli.options import is_default
+from mkdesc.cli.progress import progress_bar, resumable, warm_up
+from mkdesc.cli.teaching import print_comparison, print_report
 from mkdesc.datasets.patch_files import open_patches
 from mkdesc.descriptor import MKD
+from mkdesc.features import Features
 from mkdesc.images.frames import SIDE
 from mkdesc.learn import Learned, sources
 from mkdesc.learn.photos import VIEWS, Recipe
-from mkdesc.models import model_file, read_card
+from mkdesc.learn.ratio import KEYPOINTS
+from mkdesc.models import DEFAULT_MODEL, model_file, read_card
 from mkdesc.models.files import OWN_MODEL
 
 app = typer.Typer(
@@ -50,7 +54,7 @@ def _learn(
     mkd: MKD,
     how: Learning,
     reads: Sequence[Path | None],
-) -> None:
+) -> Learned:
     """Check what can be checked first, learn with a progress bar, write, and report.
 
     ``run`` is called by name with a descriptor, a whitening, a callback for the progress,
@@ -58,7 +62,7 @@ def _learn(
     written over.
     """
     check_ending("--output", output, [".safetensors"])
-    check_target(output, (*reads, model_file(how.continue_from)), OWN_MODEL, how.overwrite)
+    check_target(output, (*reads, model_file(how.start)), OWN_MODEL, how.overwrite)
     whitening, trained = how.whitening(), how.trained()
     mkd.fit()
     whitening.check()
@@ -78,9 +82,8 @@ def _learn(
             learned = run(mkd=mkd, whitening=whitening, progress=progress, **given)
             learned.save(output, overwrite=how.overwrite)
             shutil.rmtree(parts)
-    for line in learned.report.lines():
-        say(line)
-    say(f"written: {output}")
+    print_report(learned, output)
+    return learned
 
 
 @app.command("photos")
@@ -111,6 +114,14 @@ def _photos(
     views: Annotated[
         str, typer.Option(help="Strength of each view of a keypoint, separated by spaces.")
     ] = " ".join(VIEWS),
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Learn from all photographs. Otherwise some are held out, to compare the model "
+            "with the bundled one.",
+        ),
+    ] = False,
     *,
     how: Learning,
 ) -> None:
@@ -118,15 +129,15 @@ def _photos(
     own: dict[str, Any] = {
         "patch_size": patch_size,
         "side": side,
-        "use_side": side if use_side is None and not _is_default(context, "side") else use_side,
+        "use_side": side if use_side is None and not is_default(context, "side") else use_side,
         "keypoints": keypoints,
         "views": views,
     }
     if like is not None:
         known = _settings(like)
-        if not _is_default(context, "side"):
+        if not is_default(context, "side"):
             del known["use_side"]  # that of another side
-        known = {name: value for name, value in known.items() if _is_default(context, name)}
+        known = {name: value for name, value in known.items() if is_default(context, name)}
         shared = {field.name for field in fields(how)}
         how = replace(how, **{name: known[name] for name in known if name in shared})
         own |= {name: known[name] for name in known if name in own}
@@ -136,14 +147,25 @@ def _photos(
         patch_size=own["patch_size"],
         side=own["side"],
     )
-    _learn(
-        partial(sources.learn_photos, photos, recipe=recipe, seed=how.seed),
+    learned = _learn(
+        partial(sources.learn_photos, photos, recipe=recipe, seed=how.seed, hold_out=not every),
         "photos",
         output,
         how.mkd(own["patch_size"], side=own["use_side"]),
         how,
         (photos, model_file(like)),
     )
+    if not every:
+        other = like or DEFAULT_MODEL
+        print_comparison(
+            Features(KEYPOINTS, model=output),
+            Features(KEYPOINTS, model=other),
+            other,
+            learned.held_out,
+            how.seed,
+            "learn from more photographs; with PyTorch, `mkdesc learn descriptor --from photo` "
+            "trains the bundled model further",
+        )
 
 
 def _settings(model: str) -> dict[str, Any]:
@@ -176,12 +198,6 @@ def _settings(model: str) -> dict[str, Any]:
         "keypoints": learned.get("keypoints", 400),  # cards did not say it, when it was always 400
         "views": learned["views"],
     }
-
-
-def _is_default(context: typer.Context, name: str) -> bool:
-    """Whether an option was left at its default."""
-    source = context.get_parameter_source(name)
-    return source is None or source.name == "DEFAULT"
 
 
 @app.command("patches")

@@ -9,15 +9,29 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli.options import Overwrite
-from mkdesc.cli.teaching import Limit, Photos, TrainingDevice, news, save_learned
+from mkdesc.cli.options import Limit, Overwrite, is_default
+from mkdesc.cli.teaching import (
+    Photos,
+    TrainingDevice,
+    news,
+    print_comparison,
+    print_report,
+)
 from mkdesc.descriptor import MKD
+from mkdesc.features import Features
+from mkdesc.images import make_detector
 from mkdesc.images.detectors.learned_weights import weights_file
 from mkdesc.learn.descriptors import HeadPlan, learn_descriptor
+from mkdesc.learn.ratio import KEYPOINTS
+from mkdesc.models import DEFAULT_MODEL, model_file
 from mkdesc.models.files import OWN_MODEL
+
+#: Options that say what is learned from the beginning: a model that one begins with says it.
+ANEW = ("parametrization", "patch_size", "sides", "head", "dims", "hidden", "rank")
 
 
 def command(
+    context: typer.Context,
     photos: Photos,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL.safetensors", help="Where to write.")
@@ -44,6 +58,15 @@ def command(
     ] = False,
     hidden: Annotated[int, typer.Option(help="Units of the hidden layer.")] = 896,
     rank: Annotated[int, typer.Option(help="How many dimensions the hidden layer sees.")] = 160,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Train this model further, a name or a file, such as photo: what suits few "
+            "photographs. Default: learn a new one.",
+        ),
+    ] = None,
     detector: Annotated[
         str, typer.Option(metavar="WEIGHTS", help="Weights of the detector: a name or a file.")
     ] = "keypoints",
@@ -58,7 +81,12 @@ def command(
 ) -> None:
     """Learn to describe the keypoints of the learned detector, from plain photographs."""
     check_ending("--output", output, [".safetensors"])
-    check_target(output, (photos, weights_file(detector)), OWN_MODEL, overwrite)
+    reads = (photos, weights_file(detector), model_file(start))
+    check_target(output, reads, OWN_MODEL, overwrite)
+    given = [name for name in ANEW if not is_default(context, name)]
+    if start is not None and given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(f"{names}: cannot be combined with --from, whose model says it")
     try:
         squares = tuple(float(side) for side in sides.split(","))
     except ValueError:
@@ -74,6 +102,24 @@ def command(
             seconds=limit,
             seed=seed,
             device=device,
+            start=start,
             progress=progress,
         )
-    save_learned(learned, output, overwrite)
+    learned.save(output, overwrite=overwrite)
+    print_report(learned, output)
+    other = start or ("photo-bits" if bits else DEFAULT_MODEL)
+    mine = Features(
+        make_detector("learned", weights=detector),
+        KEYPOINTS,
+        output,
+        output="bits" if bits else None,
+    )
+    print_comparison(
+        mine,
+        mine.replace(model=other),
+        other,
+        learned.held_out,
+        seed,
+        "learn from more photographs, for longer (--limit)"
+        + ("" if start else f", or --from {other}"),
+    )

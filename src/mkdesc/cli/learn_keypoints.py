@@ -9,10 +9,19 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
-from mkdesc.cli.options import Overwrite
-from mkdesc.cli.teaching import Limit, Photos, TrainingDevice, news, save_learned
+from mkdesc.cli.options import Limit, Overwrite
+from mkdesc.cli.teaching import (
+    Photos,
+    TrainingDevice,
+    news,
+    print_comparison,
+    print_report,
+)
+from mkdesc.features import Features
+from mkdesc.images import make_detector
 from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS, weights_file
 from mkdesc.learn.keypoints import learn_keypoints
+from mkdesc.learn.ratio import KEYPOINTS
 from mkdesc.models import model_file
 
 
@@ -37,6 +46,7 @@ def command(
     start: Annotated[
         str | None,
         typer.Option(
+            "--from",
             metavar="WEIGHTS",
             help="Start from these weights, a name or a file; default: random ones.",
         ),
@@ -59,4 +69,15 @@ def command(
             start=start,
             progress=progress,
         )
-    save_learned(learned, output, overwrite)
+    learned.save(output, overwrite=overwrite)
+    print_report(learned, output)
+    finds = make_detector("learned", weights=output)
+    mine = Features(finds, KEYPOINTS, model, upright=upright)
+    print_comparison(
+        mine,
+        mine.replace(detector="learned"),
+        "the bundled detector",
+        learned.held_out,
+        seed,
+        "learn from more photographs, for longer (--limit), or --from keypoints",
+    )

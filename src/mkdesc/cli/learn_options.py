@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mkdesc.cli.options import Cluster, Overwrite, on_device
+from mkdesc.cli.options import Cluster, Limit, Overwrite, on_device
 from mkdesc.descriptor import MKD
 from mkdesc.heads.whitening import Whitening
 from mkdesc.learn.trained_head import TrainedHead
@@ -58,7 +58,7 @@ class Learning:
         int | None,
         typer.Option(help="Pairs per training step; default: 1,024 (2,048 on a GPU)."),
     ] = None
-    minutes: Annotated[float | None, typer.Option(help="Minutes of training, at most.")] = None
+    limit: Limit = None
     device: Annotated[
         str,
         typer.Option(
@@ -67,9 +67,11 @@ class Learning:
         ),
     ] = "auto"
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0
-    continue_from: Annotated[
+    start: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Train the head of this model instead of a new one."),
+        typer.Option(
+            "--from", metavar="MODEL", help="Train the head of this model instead of a new one."
+        ),
     ] = None
     cluster: Cluster = None
     overwrite: Overwrite = False
@@ -86,20 +88,20 @@ class Learning:
     def trained(self) -> TrainedHead | None:
         """What the options on training say; None: no training."""
         head, start = self.head, None
-        if self.continue_from is not None:
-            start = load_model(self.continue_from).effective_head()
+        if self.start is not None:
+            start = load_model(self.start).effective_head()
         if head is None:
-            if start is None and self.steps is None and self.minutes is None:
+            if start is None and self.steps is None and self.limit is None:
                 return None
             if start is None:
-                raise ValueError("--steps, --minutes: need --head mlp or --head linear")
+                raise ValueError("--steps, --limit: need --head mlp or --head linear")
             head = "linear" if start.linear() is not None else "mlp"
         trained = TrainedHead(
             head,
             self.hidden,
             self.rank,
             self.steps,
-            self.minutes,
+            self.limit,
             self.batch,
             loss=self.loss,
             device=self.device,

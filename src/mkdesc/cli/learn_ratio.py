@@ -10,7 +10,7 @@ import typer
 from mkdesc._support.check import check_ending
 from mkdesc._support.targets import check_target
 from mkdesc.cli.options import Overwrite
-from mkdesc.cli.progress import progress_bar, say
+from mkdesc.cli.progress import progress_bar
 from mkdesc.learn.ratio import FEWEST, calibrated_ratio
 from mkdesc.models import load_model, model_file, read_card, save_model
 from mkdesc.models.files import OWN_MODEL
@@ -44,11 +44,11 @@ def command(
         found = calibrated_ratio(model, photos, seed=seed, progress=progress)
     if found is None:
         raise ValueError(f"{photos}: too little to match; fewer than {FEWEST} matches are right")
-    say(
+    print(
         f"ratio {found.ratio:g}: {found.precision:.1%} of the matches it keeps are right, and it "
         f"keeps {found.recall:.1%} of the right ones ({found.matches:,} mutual neighbours)"
     )
     if output is not None:
         calibrated = load_model(model).set_params(ratio=found.ratio)
         save_model(calibrated, output, card.learned_from, overwrite=overwrite)
-        say(f"written: {output}")
+        print(f"written: {output}")

@@ -72,7 +72,13 @@ def command(
             "(chosen by the matches)."
         ),
     ] = "auto",
-    threshold: Annotated[float, typer.Option(help="Largest error of an inlier, in pixels.")] = 2.0,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            help="Largest error of an inlier, in pixels. 2 suits the question whether both show "
+            "the same scene; 1 gives more accurate poses."
+        ),
+    ] = 2.0,
     guided: Annotated[
         bool,
         typer.Option(

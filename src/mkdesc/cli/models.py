@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mkdesc.models import read_card
+from mkdesc.models import Card, read_card
 
 #: What to use each bundled model for, those that most people want first.
 USES = {
@@ -31,12 +31,13 @@ def command(
     ] = None,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Also list kernels and training data."),
+        typer.Option("--verbose", "-v", help="Also show kernels, head and how it was learned."),
     ] = False,
 ) -> None:
     """List the models and what each is for, or show the card of one."""
     if model is not None:
-        print("\n".join(read_card(model).lines()))
+        card = read_card(model)
+        print("\n".join(card.lines() if verbose else _facts(card, USES.get(model))))
         return
     for name, use in USES.items():
         print(f"{name:<12}  {use}")
@@ -48,3 +49,21 @@ def command(
                 f"{card.method or 'a head of its own'}, {card.parametrization}, "
                 f"learned from {card.learned_from.get('source', 'unknown data')}"
             )
+
+
+def _facts(card: Card, use: str | None) -> list[str]:
+    """What most people want to know of a model."""
+    learned = card.learned_from
+    count = learned.get("photographs")
+    facts = {
+        "for": use or ("patches" if card.side is None else "keypoints of photographs"),
+        "descriptors": f"{card.dims} numbers each",
+        "looks at": f"patches of {card.patch_size} px"
+        + ("" if card.side is None else f"; of a keypoint, {card.sides_in_words('')}"),
+        "ratio test": "not known: mkdesc learn ratio" if card.ratio is None else f"{card.ratio:g}",
+        "learned from": learned.get("source", "unknown data")
+        + (f", {count} of them" if count else ""),
+        "created": card.created,
+        "more": "--verbose",
+    }
+    return [f"{name:<12}  {value}" for name, value in facts.items()]

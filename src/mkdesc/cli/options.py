@@ -52,6 +52,9 @@ Overwrite = Annotated[
         help="Replace an existing file that mkdesc did not write; never an input.",
     ),
 ]
+Limit = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Seconds of learning, at most.")
+]
 Dtype = Annotated[str, typer.Option(help="Type of the descriptors: float32, int8, uint8 or bits.")]
 
 
@@ -107,6 +110,12 @@ def number_or_auto(option: str, text: str) -> float | Literal["auto"]:
         return float(text)
     except ValueError:
         raise ValueError(f"{option}: expected a number or auto, got {text!r}") from None
+
+
+def is_default(context: typer.Context, name: str) -> bool:
+    """Whether an option was left at its default."""
+    source = context.get_parameter_source(name)
+    return source is None or source.name == "DEFAULT"
 
 
 def as_box(text: str) -> tuple[float, float, float, float]:

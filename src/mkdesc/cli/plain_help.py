@@ -1,4 +1,4 @@
-"""How help is shown: paragraphs flow into the width of the terminal, and flags have no type."""
+"""How commands talk: help flows into the width of the terminal, errors name what was typed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from inspect import cleandoc
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from mkdesc.cli.typed_names import as_typed
 
 
 def flow(text: str | None) -> str | None:
@@ -35,7 +37,17 @@ class _Plain:
 
 
 class PlainCommand(_Plain, TyperCommand):
-    """A command."""
+    """A command, whose errors name options and arguments as they are typed."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        try:
+            return super().invoke(ctx)
+        except (ValueError, OSError) as error:
+            said = as_typed(str(error), self.params)
+            if said == str(error):
+                raise
+            raise ValueError(said) from error
 
 
 class PlainGroup(_Plain, TyperGroup):

@@ -1,4 +1,4 @@
-"""What long work looks like on the terminal; all of it on stderr."""
+"""What long work looks like on the terminal: news on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def say(text: str) -> None:
 
 
 def say_end(line: str, bad: Mapping[str, str]) -> None:
-    """Say why some photographs were left out, and how it ended; exit code 1 if some were."""
+    """Say why some photographs were left out, and print how it ended; exit code 1 if some were."""
     for reason in bad.values():
         say(f"left out: {reason}")
-    say(line)
+    print(line)
     if bad:
         raise typer.Exit(1)
 

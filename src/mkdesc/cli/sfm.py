@@ -20,7 +20,7 @@ from mkdesc.cli.options import (
     Upright,
     chosen_ratio,
 )
-from mkdesc.cli.progress import say, say_end
+from mkdesc.cli.progress import say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.models import DEFAULT_MODEL
@@ -119,7 +119,7 @@ def command(
         say_end(f"written: {matched.database}", matched.bad)
         return
     for line in report.lines():
-        say(line)
-    say(f"written: {output}")
+        print(line)
+    print(f"written: {output}")
     if report.bad:
         raise typer.Exit(1)

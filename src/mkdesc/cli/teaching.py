@@ -1,8 +1,9 @@
-"""What ``mkdesc learn keypoints`` and ``mkdesc learn descriptor`` share: options, news, saving."""
+"""What commands of ``mkdesc learn`` share: options, news, saving, comparing."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,10 @@ import typer
 
 from mkdesc._support.progress import Progress
 from mkdesc.cli.progress import console, progress_bar, say
-from mkdesc.learn import LearnedDescriptor, LearnedKeypoints
+from mkdesc.features import Features
+from mkdesc.learn import Learned, LearnedDescriptor, LearnedKeypoints, compare_features
 
 Photos = Annotated[Path, typer.Argument(help="Folder of photographs.")]
-Limit = Annotated[float | None, typer.Option(metavar="SECONDS", help="Seconds in all, at most.")]
 TrainingDevice = Annotated[
     str, typer.Option(help="cpu, cuda, cuda:1, ...; auto: a GPU if there is one.")
 ]
@@ -40,11 +41,41 @@ def news() -> AbstractContextManager[Progress]:
     return nullcontext(show)
 
 
-def save_learned(
-    learned: LearnedDescriptor | LearnedKeypoints, output: Path, overwrite: bool
-) -> None:
-    """Write what was learned, and report on it."""
-    learned.save(output, overwrite=overwrite)
+def print_report(learned: Learned | LearnedDescriptor | LearnedKeypoints, output: Path) -> None:
+    """Report on what was learned and is written."""
     for line in learned.report.lines():
-        say(line)
-    say(f"written: {output}")
+        print(line)
+    print(f"written: {output}")
+    if not isinstance(learned, LearnedKeypoints) and learned.mkd.ratio is None:
+        print(f"to find the ratio of Lowe's test for it: mkdesc learn ratio {output} PHOTOS")
+
+
+def print_comparison(
+    mine: Features, others: Features, name: str, held_out: Sequence[str], seed: int, advice: str
+) -> None:
+    """Compare what was learned with what there was, and say which is better.
+
+    Parameters
+    ----------
+    mine, others
+        Features with either.
+    name
+        Of the others.
+    held_out
+        Photographs to compare them on.
+    seed
+        Of the views.
+    advice
+        What to do, besides keeping the others, if one's own are not better.
+    """
+    if not held_out:
+        print(f"not compared with {name}: expected at least 4 photographs, to hold one out")
+        return
+    try:
+        with progress_bar("views", "comparing") as progress:
+            found = compare_features(mine, others, held_out, seed=seed, progress=progress)
+    except (ImportError, ValueError) as error:  # OpenCV is not there, or the files are broken
+        print(f"not compared with {name}: {error}")
+        return
+    for line in found.lines(name, f"keep {name}, or {advice}"):
+        print(line)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,8 +58,8 @@ class Features:
         Where PyTorch does all of the work, such as ``"cuda"``, with the detectors ``"learned"``
         and ``"dog"`` and a number of keypoints; otherwise it describes patches there, and
         detects if the detector can. None: as ``model`` has it.
-    nfeatures
-        Only there because OpenCV has it: it is refused, with the name that it has here.
+    **others
+        Arguments of OpenCV's: they are refused, with what to use here.
 
     Examples
     --------
@@ -82,18 +82,14 @@ class Features:
         output: str | None = None,
         n_threads: int | None = None,
         device: str | None = None,
-        *,
-        nfeatures: None = None,
+        **others: Never,
     ) -> None:
-        if nfeatures is not None:
-            raise ValueError(
-                f"nfeatures: OpenCV's name; here it is max_keypoints={nfeatures} (or the first "
-                "argument)"
-            )
+        _refuse(others)
         if isinstance(detector, (int, np.integer)) and not isinstance(detector, bool):
             if max_keypoints is not None:
                 raise ValueError(
-                    f"detector: expected a name or an OpenCV detector, got {detector}"
+                    f"detector: expected a name or an OpenCV detector, got {detector}; the number "
+                    f"of keypoints is there already (max_keypoints={max_keypoints})"
                 )
             detector, max_keypoints = DEFAULT_DETECTOR, int(detector)
         self._given: dict[str, Any] = {
@@ -307,6 +303,29 @@ class Features:
     def empty(self) -> bool:
         """Whether there is nothing to detect with: never."""
         return False
+
+
+#: What OpenCV's ``create`` functions take, and what to use here.
+_OPENCV = {
+    "nfeatures": "max_keypoints={value!r}, or the first argument",
+    "contrastThreshold": 'make_detector("sift", contrast={value!r}) as the detector',
+    "edgeThreshold": 'make_detector("sift", edge={value!r}) as the detector',
+    "sigma": 'make_detector("sift", sigma={value!r}) as the detector',
+    "nOctaveLayers": "cv2.SIFT_create(nOctaveLayers={value!r}) as the detector",
+    "descriptorType": 'output="uint8" or another type',
+    "scaleFactor": "cv2.ORB_create(scaleFactor={value!r}) as the detector",
+    "nlevels": "cv2.ORB_create(nlevels={value!r}) as the detector",
+    "fastThreshold": "cv2.ORB_create(fastThreshold={value!r}) as the detector",
+    "threshold": "max_keypoints: the strongest are kept",
+}
+
+
+def _refuse(others: Mapping[str, object]) -> None:
+    """Say what to use instead of arguments of OpenCV's; a TypeError for any others."""
+    for name, value in others.items():
+        if name not in _OPENCV:
+            raise TypeError(f"Features() got an unexpected keyword argument {name!r}")
+        raise ValueError(f"{name}: OpenCV's name; use {_OPENCV[name].format(value=value)}")
 
 
 def _as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:

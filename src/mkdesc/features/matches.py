@@ -177,7 +177,10 @@ class ImageMatches:
         """What a picture shows, as :func:`mkdesc.images.draw_matches` takes it."""
         shown = self.inliers | (rejected or not self.verified)
         a, b = map(in_colour, self.images, self.files)
-        red = rejected and self.verified
+        red = rejected or not self.verified
+        caption = f"{self.summary()}{' - red: rejected' if rejected else ''}"
+        if not self.verified:
+            caption = f"NOT VERIFIED: {self.reason} - {len(self):,} tentative matches in red"
         here = self.points_a
         if box is not None:
             a, here, inside = _zoomed(a, here, box)
@@ -187,13 +190,13 @@ class ImageMatches:
             "b": b,
             "here": here[shown],
             "there": self.points_b[shown],
-            "caption": f"mkdesc: {self.summary()}{' - red: rejected' if red else ''}"
+            "caption": f"mkdesc: {caption}"
             f"{'' if box is None else f' - {shown.sum()} in this part'}",
             "colours": np.where(self.inliers[:, None], GREEN, RED)[shown] if red else None,
         }
 
     def draw(self, *, rejected: bool = False, box: Box | None = None) -> NDArray[np.uint8]:
-        """A picture (H, W, 3), blue first: verified matches, or the tentative ones.
+        """A picture (H, W, 3), blue first: verified matches, or the tentative ones in red.
 
         Photographs from files are in colour.
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
+    from mkdesc.learn.comparison import Comparison as Comparison
+    from mkdesc.learn.comparison import Score as Score
+    from mkdesc.learn.comparison import compare_features as compare_features
     from mkdesc.learn.descriptors import LearnedDescriptor as LearnedDescriptor
     from mkdesc.learn.descriptors import learn_descriptor as learn_descriptor
     from mkdesc.learn.keypoints import LearnedKeypoints as LearnedKeypoints

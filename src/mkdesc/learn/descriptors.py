@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,18 +18,20 @@ from mkdesc._support.optional import needed
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.version import __version__
 from mkdesc.descriptor import MKD
-from mkdesc.heads.head import Head
+from mkdesc.heads.head import Head, Power
 from mkdesc.heads.layers import add_hidden, layers_of, reduced
 from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.detectors.learned_weights import load_weights
 from mkdesc.kernels.parametrization import as_parametrization
 from mkdesc.learn.clock import remaining
-from mkdesc.learn.keypoints import hold_out, read_photos, scene_of
+from mkdesc.learn.holding_out import hold_out, names_of, scene_of
+from mkdesc.learn.keypoints import read_photos
 from mkdesc.learn.photos import list_photos
+from mkdesc.learn.ratio import RATIO_PHOTOS, calibrated_ratio
 from mkdesc.learn.trained_head import KINDS
 from mkdesc.learn.view_report import ViewReport
-from mkdesc.models import Card, save_model
+from mkdesc.models import Card, load_model, save_model
 
 if TYPE_CHECKING:
     from mkdesc.heads.layers import Layers
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 GPU_STEPS, CPU_STEPS = 8000, 300
 #: On a CPU: pairs of views in the pool and per step, keypoints of a view, its side in pixels.
 CPU_POOL, CPU_BATCH, CPU_POINTS, CPU_SIZE = 64, 4, 200, 320
+#: Size of steps, at its largest, for a model that is trained further.
+FURTHER = 1e-4
 #: Pairs of views that figures are of.
 MEASURED_PAIRS = 64
 
@@ -83,17 +88,18 @@ class HeadPlan:
     def layers(self, head: Head, statistics: Statistics, seed: int) -> Layers:
         """What is trained, to begin with."""
         layers = layers_of(head, statistics.covariance)
-        if self.kind == "mlp":
+        if self.kind == "mlp" and not layers.hidden:
             layers = add_hidden(layers, self.hidden, np.random.default_rng([seed, 0]))
         return layers
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedDescriptor:
-    """A descriptor, how it was learned, and what its card will say."""
+    """A descriptor, how it was learned, on what it was not, and what its card will say."""
 
     mkd: MKD
     report: ViewReport
+    held_out: list[str]
     card: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Card:
@@ -114,6 +120,7 @@ def learn_descriptor(
     seconds: float | None = None,
     seed: int = 0,
     device: str = "auto",
+    start: str | os.PathLike[str] | None = None,
     recipe: MatchRecipe | None = None,
     progress: Progress | None = None,
 ) -> LearnedDescriptor:
@@ -137,6 +144,8 @@ def learn_descriptor(
         The same seed gives the same model on a CPU, unless ``seconds`` ended it.
     device
         Of PyTorch; ``"auto"``: a GPU if there is one.
+    start
+        A model to train further, a name or a file: it says ``mkd`` and ``plan`` (but for bits).
     recipe
         How, in detail; None: what suits the device.
     progress
@@ -152,12 +161,19 @@ def learn_descriptor(
 
     began = time.perf_counter()
     tell, plan = progress or no_progress, plan or HeadPlan()
+    begun: Head | None = None
+    if start is not None:
+        mkd = load_model(start)
+        begun = mkd.effective_head()
+        plan = plan_of(begun, plan.bits)
     mkd = MKD("extended-fine", 24, side=(20.0, 40.0)) if mkd is None else mkd
     mkd = MKD(**mkd.get_params(deep=False)).set_params(whitening=None, head=None).fit()
     if mkd.side is None:
         raise ValueError("mkd: expected the sides of its squares, got None")
     where = chosen_device(None if device == "auto" else device)
     chosen = recipe or recipe_for(where.type == "cpu")
+    if recipe is None and start is not None:
+        chosen = replace(chosen, rate=FURTHER)
     images = read_photos(list_photos(photos), tell)
     learned, kept = hold_out(list(images), seed)
 
@@ -170,7 +186,7 @@ def learn_descriptor(
     tell("views", 1, 2)
     pool.fill()
     statistics = gather(pool, plan.power)
-    head = plan.begin(statistics)
+    head = begun or plan.begin(statistics)
     pool.find_maps(head)
     tell("views", 2, 2)
     figures = pool_of(kept or learned, min(MEASURED_PAIRS, chosen.pool.pairs), seed + 1)
@@ -192,15 +208,16 @@ def learn_descriptor(
         head, done, interrupted = trained.layers.head(), trained.steps, trained.interrupted
         after = measure(head, figures, plan.bits)
     report = ViewReport(
-        len(learned), kept, before, after, done, time.perf_counter() - began, interrupted
+        len(learned), names_of(kept), before, after, done, time.perf_counter() - began, interrupted
     )
     card = {
         "source": "plain photographs",
         "photographs": len(learned),
         "scene_pairs": len(pool.maps),
-        "held_out": kept,
+        "held_out": names_of(kept),
         "detector": Path(os.fspath(detector)).name,
         "head": asdict(plan),
+        "began_as": "a whitening" if start is None else Path(os.fspath(start)).name,
         "recipe": asdict(chosen),
         "steps": done,
         "before": asdict(before),
@@ -210,7 +227,20 @@ def learn_descriptor(
         "version": __version__,
         "command": [Path(sys.argv[0]).name, *(Path(word).name for word in sys.argv[1:])],
     }
-    return LearnedDescriptor(mkd.set_params(head=head), report, card)
+    mkd.set_params(head=head)
+    with suppress(ImportError):  # of OpenCV, which nothing else here needs
+        ratio = calibrated_ratio(mkd, (kept or learned)[:RATIO_PHOTOS], seed=seed, progress=tell)
+        mkd.set_params(ratio=None if ratio is None else ratio.ratio)
+    return LearnedDescriptor(mkd, report, kept, card)
+
+
+def plan_of(head: Head | None, bits: bool) -> HeadPlan:
+    """What the head of a model is, as a plan to train it further."""
+    assert head is not None  # every file of a model has one
+    first = head.stages[0]
+    power = first.exponent if isinstance(first, Power) else 1.0
+    kind = "mlp" if head.linear() is None else "linear"
+    return HeadPlan(kind, head.dims_out, bits=bits, power=power)
 
 
 def recipe_for(on_cpu: bool) -> MatchRecipe:
@@ -220,7 +250,8 @@ def recipe_for(on_cpu: bool) -> MatchRecipe:
     recipe = MatchRecipe()
     if not on_cpu:
         return recipe
-    pool = replace(recipe.pool, pairs=CPU_POOL, points=CPU_POINTS, size=CPU_SIZE)
+    # To look for photographs of one scene takes longer than the rest.
+    pool = replace(recipe.pool, pairs=CPU_POOL, points=CPU_POINTS, size=CPU_SIZE, real=0.0)
     return replace(recipe, pool=pool, batch=CPU_BATCH, fresh=1)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 import warnings
@@ -26,6 +25,7 @@ from mkdesc.images.detectors.learned_weights import (
 )
 from mkdesc.images.reading import read_gray, reduced
 from mkdesc.learn.clock import remaining
+from mkdesc.learn.holding_out import hold_out, names_of
 from mkdesc.learn.photos import list_photos
 from mkdesc.learn.view_report import ViewReport
 from mkdesc.models import load_model
@@ -44,16 +44,15 @@ CPU_THREADS = 1
 MAX_SIDE = 1600
 #: Smaller ones have nothing to teach.
 MIN_SIDE = 96
-#: One in so many photographs is held out.
-HELD_OUT = 10
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedKeypoints:
-    """Weights of a detector, and how they were learned."""
+    """Weights of a detector, how they were learned, and photographs they were not learned from."""
 
     weights: Weights
     report: ViewReport
+    held_out: list[str]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the weights with their card to a safetensors file.
@@ -136,44 +135,17 @@ def learn_keypoints(
         )
         after = training.measure(taught.weights, figures, describe, chosen.rules, look)
     report = ViewReport(
-        len(learned), kept, before, after, taught.steps, taught.seconds, taught.interrupted
+        len(learned),
+        names_of(kept),
+        before,
+        after,
+        taught.steps,
+        taught.seconds,
+        taught.interrupted,
     )
     card = _card(report, chosen, model=os.fspath(model), seed=seed, device=str(where))
     card["began_as"] = "random weights" if start is None else Path(os.fspath(start)).name
-    return LearnedKeypoints(replace(taught.weights, card=card), report)
-
-
-def hold_out(names: list[str], seed: int) -> tuple[list[str], list[str]]:
-    """Names of photographs to learn from, and of those held out.
-
-    Photographs whose names differ by a number at the end alone may show the same: all of them are
-    held out, or none.
-
-    Examples
-    --------
-    >>> learned, kept = hold_out([f"{scene}_{i}.jpg" for scene in "abcd" for i in range(5)], 0)
-    >>> len(learned), len(kept), len({name[0] for name in kept})
-    (15, 5, 1)
-    """
-    scenes: dict[str, list[str]] = {}
-    for name in sorted(names):
-        scenes.setdefault(scene_of(name), []).append(name)
-    kept: list[str] = []
-    for number in np.random.default_rng([seed, 13]).permutation(len(scenes)):
-        scene = list(scenes.values())[number]
-        if len(kept) >= len(names) / HELD_OUT or len(kept) + len(scene) > len(names) / 2:
-            continue
-        kept += scene
-    return [name for name in names if name not in kept], sorted(kept)
-
-
-def scene_of(name: str) -> str:
-    """What a photograph shows, by its name: all but a number at its end.
-
-    >>> scene_of("church_03.jpg")
-    'church'
-    """
-    return re.sub(r"[\W_]*\d*\.\w+$", "", name)
+    return LearnedKeypoints(replace(taught.weights, card=card), report, kept)
 
 
 def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
@@ -192,7 +164,7 @@ def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
 
 
 def read_photos(files: list[Path], progress: Progress) -> dict[str, NDArray[np.uint8]]:
-    """Photographs by their names; unreadable ones are skipped with a warning."""
+    """Photographs by their files; unreadable ones are skipped with a warning."""
     images: dict[str, NDArray[np.uint8]] = {}
     reasons = []
     for number, file in enumerate(files):
@@ -204,7 +176,7 @@ def read_photos(files: list[Path], progress: Progress) -> dict[str, NDArray[np.u
             reasons.append(str(error))
             warnings.warn(f"skipped: {error}", RuntimeWarning, stacklevel=3)
             continue
-        images[file.name if file.name not in images else str(file)] = image
+        images[str(file)] = image
         progress("reading", number + 1, len(files))
     if not images:
         raise ValueError(f"photos: none of {len(files)} could be used; the first: {reasons[0]}")

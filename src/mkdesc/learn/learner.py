@@ -29,6 +29,7 @@ from mkdesc.descriptor import MKD
 from mkdesc.heads.head import Head
 from mkdesc.heads.whitening import Whitening
 from mkdesc.kernels.parametrization import as_parametrization
+from mkdesc.learn.clock import remaining
 from mkdesc.learn.photos import FreshPhotos
 from mkdesc.learn.report import Learned, Report
 from mkdesc.learn.shards import Part, Shard, held_out, parts_of
@@ -137,6 +138,7 @@ def learn_model(
     training: dict[str, Any] = {}
     if further is not None:
         further.whitening = whitening
+        further.seconds = remaining(further.seconds, start)
         fresh = getattr(shards[0], "fresh", None) if len(shards) == 1 else None
         _train(further, total, mkd, progress, fresh)
         heads["linear"], heads["learned"] = heads["learned"], further.head_

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from mkdesc._support.progress import Progress
@@ -19,14 +20,14 @@ from mkdesc.heads.layers import Layers
 from mkdesc.heads.statistics import Statistics
 from mkdesc.learn.clock import Clock
 from mkdesc.learn.match_losses import MatchCosts, as_bits, match_loss
-from mkdesc.learn.match_pool import AT_ONCE, MatchPool, PoolRecipe
+from mkdesc.learn.match_pool import AT_ONCE, MatchBatch, MatchPool, PoolRecipe
 from mkdesc.learn.network import Network
 from mkdesc.learn.training import Average, Trained
 from mkdesc.learn.view_report import Figures
 
 DECAY = 1e-4
-#: Steps between news.
-NEWS = 10
+#: Steps between news, and how much of the last ones counts in the next.
+NEWS, KEPT = 10, 0.8
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ def train_matches(
     optimizer = torch.optim.AdamW(network.parameters.values(), lr=recipe.rate, weight_decay=DECAY)
     clock, interrupted, began = Clock(steps, seconds), False, time.perf_counter()
     first, mean = math.nan, torch.zeros((), device=pool.photos.device)
+    seen = torch.zeros(3, device=pool.photos.device)
     try:
         while clock.share < 1:
             for group in optimizer.param_groups:
@@ -138,7 +140,9 @@ def train_matches(
             if clock.steps % NEWS == 0 or clock.share >= 1:
                 speed = clock.steps / (time.perf_counter() - began)
                 first = float(mean) if math.isnan(first) else first
-                what = f"training: loss {float(mean):.3f}, {speed:.1f} steps/s"
+                seen = KEPT * seen + count_matches(vectors.detach(), batch)
+                share = Figures(*seen.tolist()).precision
+                what = f"training: {share:.1%} of the matches right, {speed:.1f} steps/s"
                 progress(what, clock.steps, clock.expected())
     except KeyboardInterrupt:
         interrupted = True
@@ -154,12 +158,25 @@ def measure(head: Head, pool: MatchPool, bits: bool) -> Figures:
     for part in pool.parts():
         vectors = stages(part.raw.flatten(0, 2)).view(*part.raw.shape[:3], -1)
         vectors = as_bits(vectors) if bits else vectors
-        both = part.used[:, 0, :, None] & part.used[:, 1, None, :]
-        alike = (vectors[:, 0] @ vectors[:, 1].mT).masked_fill(~both, -2)
-        forth, back = alike.argmax(2), alike.argmax(1)
-        own = torch.arange(forth.shape[1], device=device)
-        mutual = (back.gather(1, forth) == own) & part.used[:, 0]
-        right = mutual & part.near.gather(2, forth[..., None])[..., 0]
-        total += torch.stack([right.sum(), mutual.sum(), part.used[:, 0].sum()])
+        total += count_matches(vectors, part)
         count += len(part.raw)
     return Figures(*(total / count).tolist())
+
+
+def count_matches(vectors: Tensor, part: MatchBatch) -> Tensor:
+    """Right and all mutual nearest neighbours, and keypoints of the first views: (3,).
+
+    Parameters
+    ----------
+    vectors
+        (B, 2, N, d) unit vectors.
+    part
+        What they describe.
+    """
+    both = part.used[:, 0, :, None] & part.used[:, 1, None, :]
+    alike = (vectors[:, 0] @ vectors[:, 1].mT).masked_fill(~both, -2)
+    forth, back = alike.argmax(2), alike.argmax(1)
+    own = torch.arange(forth.shape[1], device=vectors.device)
+    mutual = (back.gather(1, forth) == own) & part.used[:, 0]
+    right = mutual & part.near.gather(2, forth[..., None])[..., 0]
+    return torch.stack([right.sum(), mutual.sum(), part.used[:, 0].sum()])

@@ -27,6 +27,8 @@ from mkdesc.learn.photos import list_photos
 SIZE, KEYPOINTS = 800, 1000
 #: Pixels from where it belongs at which a match is right.
 RIGHT = 3.0
+#: Photographs that are enough for the card of a model.
+RATIO_PHOTOS = 20
 #: Right matches that are needed to say anything.
 FEWEST = 100
 
@@ -85,12 +87,11 @@ def calibrated_ratio(
             gray = reduced(read_gray(file), SIZE)
         except (ValueError, OSError):
             continue
-        found.append(_ratios(features, gray, np.random.default_rng((seed, done))))
+        found.append(match_view(features, gray, np.random.default_rng((seed, done))))
         progress("matching views", done, len(files))
     if not found:
         return None
-    ratios, right = (np.concatenate(one) for one in zip(*found, strict=True))
-    return best_ratio(ratios, right)
+    return best_ratio(*(np.concatenate(one) for one in zip(*found, strict=True)))
 
 
 def best_ratio(ratios: NDArray[np.floating], right: NDArray[np.bool_]) -> CalibratedRatio | None:
@@ -120,14 +121,41 @@ def best_ratio(ratios: NDArray[np.floating], right: NDArray[np.bool_]) -> Calibr
     return CalibratedRatio(float(steps[best]), float(precision), float(recall), len(ratios))
 
 
-def _ratios(
+class ViewMatches(NamedTuple):
+    """Mutual nearest neighbours in a photograph and a view of it.
+
+    Attributes
+    ----------
+    ratios
+        (N,): distance of each over that of the second nearest.
+    right
+        (N,): whether it is within 3 px of where it belongs.
+    """
+
+    ratios: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+
+def match_view(
     features: Features, gray: NDArray[np.uint8], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Ratios of the mutual neighbours in a photograph and a view of it; and which are right."""
+) -> ViewMatches:
+    """Match a photograph with a random view of it.
+
+    Parameters
+    ----------
+    features
+        What detects and describes.
+    gray
+        (H, W).
+    rng
+        Draws the view: see :func:`random_view`.
+    """
     view, homography = random_view(gray, rng)
     (a, here), (b, there) = (features.extract(image) for image in (gray, view))
     if min(len(here), len(there)) < 2:
-        return np.empty(0), np.empty(0, np.bool_)
+        return ViewMatches(np.empty(0), np.empty(0, np.bool_))
+    if features.output == "bits":  # squared distances of bits are Hamming's
+        here, there = (np.unpackbits(packed, axis=1) for packed in (here, there))
     one, other = here.astype(np.float64), there.astype(np.float64)
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
     nearest = squares.argmin(axis=1)
@@ -135,7 +163,7 @@ def _ratios(
     best, second = np.sqrt(np.maximum(np.partition(squares[rows], 1, axis=1)[:, :2].T, 0))
     ends = np.column_stack([a.points[rows, :2], np.ones(len(rows))]) @ homography.T
     off = np.linalg.norm(ends[:, :2] / ends[:, 2:] - b.points[nearest[rows], :2], axis=1)
-    return best / np.maximum(second, 1e-12), off <= RIGHT
+    return ViewMatches(best / np.maximum(second, 1e-12), off <= RIGHT)
 
 
 def random_view(

@@ -82,12 +82,15 @@ class Learned:
         What it was learned from, for the card of the model.
     training
         How a head was trained, for the card too.
+    held_out
+        Photographs that were not learned from.
     """
 
     mkd: MKD
     report: Report
     source: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
+    held_out: list[str] = field(default_factory=list)
 
     def with_source(self, source: str, **settings: Any) -> Learned:
         """The same, with the source and settings noted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import TypeVar, Unpack
@@ -29,9 +29,11 @@ from mkdesc.learn.file_shards import (
     pairs_among,
     whole_points,
 )
+from mkdesc.learn.holding_out import hold_out as held_out_photos
+from mkdesc.learn.holding_out import names_of
 from mkdesc.learn.learner import LearnOptions, learn_model
 from mkdesc.learn.photos import FreshPhotos, PhotoShard, Recipe, list_photos, photo_blocks
-from mkdesc.learn.ratio import calibrated_ratio
+from mkdesc.learn.ratio import RATIO_PHOTOS, calibrated_ratio
 from mkdesc.learn.report import Learned
 from mkdesc.learn.shards import PairRows, Shard, TrainingBlock
 
@@ -39,8 +41,6 @@ T = TypeVar("T")
 
 #: Patches of a shard, about.
 SHARD = 16_384
-#: Photographs that the ratio of a model is found on, at most.
-RATIO_PHOTOS = 20
 
 
 def _batched(items: Iterable[T], n: int) -> Iterator[tuple[T, ...]]:
@@ -268,6 +268,7 @@ def learn_photos(
     *,
     recipe: Recipe | None = None,
     seed: int = 0,
+    hold_out: bool = False,
     **how: Unpack[LearnOptions],
 ) -> Learned:
     """Learn from plain photographs, with no labels at all; needs OpenCV.
@@ -287,10 +288,17 @@ def learn_photos(
         of ``mkd``.
     seed
         The same seed gives the same model.
+    hold_out
+        Whether to learn from nine in ten only, so that the model can be compared with others on
+        the rest: the result's ``held_out``.
     **how
         As in :func:`learn_patches`; with ``trained``, views are made anew while it trains.
     """
     files = list_photos(photos)
+    kept: list[str] = []
+    if hold_out:
+        names, kept = held_out_photos([str(file) for file in files], seed)
+        files = [Path(name) for name in names]
     mkd = MKD() if mkd is None else mkd
     recipe = Recipe(patch_size=mkd.patch_size) if recipe is None else recipe
     fresh = FreshPhotos(files, recipe, seed)
@@ -309,9 +317,11 @@ def learn_photos(
     learned = data.learn(mkd, how)
     ratio = calibrated_ratio(learned.mkd, files[:: -(-len(files) // RATIO_PHOTOS)], seed=seed)
     learned.mkd.set_params(ratio=None if ratio is None else ratio.ratio)
+    learned = replace(learned, held_out=kept)
     return learned.with_source(
         "plain photographs",
         photographs=len(files),
+        held_out=names_of(kept),
         keypoints=recipe.keypoints_per_photo,
         views=" ".join(map(str, recipe.views)),
         side=float(recipe.side),

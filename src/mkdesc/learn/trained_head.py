@@ -43,7 +43,7 @@ class TrainedHead(Estimator):
 
     It begins as a whitening and only gets better. Training goes on from ``start`` if there is
     one, can be interrupted (Ctrl-C: what was best so far is learned), and gives the same head for
-    the same seed on a CPU, unless ``minutes`` ended it.
+    the same seed on a CPU, unless ``seconds`` ended it.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ class TrainedHead(Estimator):
     rank
         To how many numbers descriptors are taken first, which makes room for more hidden units in
         the same time; None: none are left out.
-    steps, minutes
-        How long to train, at most; both None: 2,000 steps on a CPU, 28,000 on a GPU.
+    steps, seconds
+        How long to train, at most (:func:`~mkdesc.learn.learn_model` counts all that it does);
+        both None: 2,000 steps on a CPU, 28,000 on a GPU.
     batch
         Pairs per step; None: 1,024 on a CPU, 2,048 on a GPU.
     loss
@@ -91,7 +92,7 @@ class TrainedHead(Estimator):
     hidden: int = 512
     rank: int | None = None
     steps: int | None = None
-    minutes: float | None = None
+    seconds: float | None = None
     batch: int | None = None
     loss: str = "softmax"
     device: str = "auto"
@@ -163,10 +164,10 @@ class TrainedHead(Estimator):
                     f"{part.points}"
                 )
         few = min(MOST_CHECKED, check.points)
-        limited = self.steps is not None or self.minutes is not None
+        limited = self.steps is not None or self.seconds is not None
         how = module.Schedule(
             steps=self.steps if limited else (STEPS if device.type == "cpu" else GPU_STEPS),
-            minutes=self.minutes,
+            seconds=self.seconds,
             batch=self.effective_batch(),
             rate=KINDS[self.kind],
             loss=self.loss,
@@ -254,7 +255,7 @@ class TrainedHead(Estimator):
         check_integer("rank", self.rank, optional=True)
         check_integer("steps", self.steps, optional=True)
         check_integer("batch", self.batch, 2, optional=True)
-        check_number("minutes", self.minutes, above=0, optional=True)
+        check_number("seconds", self.seconds, above=0, optional=True)
         check_integer("seed", self.seed, 0)
         if not isinstance(self.device, str):
             raise ValueError(f"device: expected text, got {self.device!r}")

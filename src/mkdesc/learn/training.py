@@ -31,7 +31,7 @@ class Schedule:
 
     Attributes
     ----------
-    steps, minutes
+    steps, seconds
         How long, at most; one of them may be None.
     batch
         Pairs per step, at most.
@@ -48,7 +48,7 @@ class Schedule:
     """
 
     steps: int | None
-    minutes: float | None
+    seconds: float | None
     batch: int
     rate: float
     loss: str
@@ -122,7 +122,7 @@ def _train(
     compute = LOSSES[how.loss]
     rng = np.random.default_rng([how.seed, 1])
     size = min(how.batch, views.points)
-    clock = Clock(how.steps, None if how.minutes is None else 60 * how.minutes)
+    clock = Clock(how.steps, how.seconds)
     average = Average(network)
     best = _Best(average, compute, check, how.device)
     first_loss, interrupted = best.loss, False

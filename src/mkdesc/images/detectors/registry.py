@@ -152,7 +152,10 @@ def as_detector(
     if isinstance(detector, Detector):
         return detector
     if not hasattr(detector, "detect"):
-        raise ValueError(f"detector: expected a name or an OpenCV detector, got {detector!r}")
+        raise ValueError(
+            f"detector: expected a name ({', '.join(DETECTORS)}) or an OpenCV detector, got "
+            f"{detector!r}"
+        )
     from mkdesc.images.detectors.opencv import OpenCVObject
 
     return OpenCVObject(detector)
