@@ -131,7 +131,7 @@ learn-photo = $(ONE)
 learn-photo-64 = $(ONE) --dims 64
 learn-photo-bits = $(ONE) --dims 256 --bits
 learn-photo-net = $(DESCRIPTOR) --parametrization extended-24 --sides 14,28,56 --head mlp --hidden 896 --rank 160
-learn-extended-net = learn photos build/photos --device cuda --limit 380 --parametrization extended --use-side 20 \
+learn-extended-net = learn photos build/photos --device cuda --all --limit 380 --parametrization extended --use-side 20 \
 	--keypoints 4000 --ridge 1e-4 --head mlp --hidden 2048 --rank 256 --loss softmax --batch 4096
 # $(call logged,NAME,FOLDER): run the command learn-NAME, into FOLDER/NAME.safetensors, and keep what is printed.
 logged = mkdir -p docs/models && (date -u && $(MKDESC) info && nvidia-smi --query-gpu=name --format=csv,noheader && \
