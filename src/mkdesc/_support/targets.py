@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 #: Bytes at the beginning and at the end of a file in which it says what it is.
@@ -123,8 +123,8 @@ def _says(file: Path, own: bytes) -> bool:
     return not first or re.search(own, first + last) is not None
 
 
-def check_replaced(folder: AnyPath, read: AnyPath, own: str) -> None:
-    """Refuse a folder that must not be replaced as a whole: one that is read, or of others.
+def check_replaced(folder: AnyPath, read: AnyPath, record: str, names: Collection[str]) -> None:
+    """Refuse a folder that must not be replaced as a whole: it is read, or has files of others.
 
     Parameters
     ----------
@@ -132,11 +132,23 @@ def check_replaced(folder: AnyPath, read: AnyPath, own: str) -> None:
         To be replaced; it need not be there.
     read
         What the work reads: neither the folder nor anything in it.
-    own
+    record
         A file that every folder of the kind to be written has in it.
+    names
+        The other files that it may have.
     """
     target = Path(folder).resolve()
     if is_same(target, read) or Path(read).resolve().is_relative_to(target):
         raise ValueError(f"{folder}: is an input and would be overwritten")
-    if target.exists() and not (target / own).is_file() and any(target.iterdir()):
-        raise FileExistsError(f"{folder}: already exists, with files that mkdesc did not write")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise FileExistsError(f"{folder}: is a file, expected a folder")
+    inner = sorted(target.iterdir())
+    known = {record, *names} if (target / record).is_file() else ()
+    other = next((file for file in inner if file.name not in known or not file.is_file()), None)
+    if other is not None:
+        raise FileExistsError(
+            f"{folder}: has files that mkdesc did not write, for example {other.name}; move them, "
+            "or choose another output"
+        )
