@@ -76,3 +76,18 @@ def test_strips_do_not_replace_another_sequence(tmp_path, monkeypatch):
     assert contents(tmp_path) == before
     assert code == 2
     assert "is an input" in message
+
+
+@pytest.mark.parametrize("output", ["out", "out.h5", "out.db", "index"])
+def test_links_that_lead_nowhere_are_named_as_unreadable(photos, run, output):
+    if output.endswith(".db"):
+        pytest.importorskip("pycolmap")
+    (photos / "lost.jpg").symlink_to("gone.jpg")
+    command = "index" if output == "index" else "features"
+    for _ in range(2):
+        done = run(command, "photos", "-o", output, "--keypoints", 50)
+        assert done.returncode == 1
+        assert "left out: " in done.stderr
+        assert "photos/lost.jpg" in done.stderr
+    (photos / "lost.jpg").unlink()
+    assert run(command, "photos", "-o", output, "--keypoints", 50).returncode == 0

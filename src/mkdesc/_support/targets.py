@@ -95,6 +95,15 @@ def is_same(a: AnyPath, b: AnyPath) -> bool:
         return Path(a).resolve() == Path(b).resolve()
 
 
+def is_inside(path: AnyPath, folder: AnyPath) -> bool:
+    """Whether a path, which need not be there, leads into a folder, by links too.
+
+    >>> is_inside("folder/in/../out.zarr", "folder"), is_inside("folder", "folder/out.zarr")
+    (True, False)
+    """
+    return Path(folder).resolve() in Path(path).resolve().parents
+
+
 def _reads(location: Path, target: Path, is_own: bool) -> bool:
     """Whether a file is a location that is read, or in it."""
     if not location.is_dir():
@@ -123,14 +132,16 @@ def _says(file: Path, own: bytes) -> bool:
     return not first or re.search(own, first + last) is not None
 
 
-def check_replaced(folder: AnyPath, read: AnyPath, record: str, names: Collection[str]) -> None:
+def check_replaced(
+    folder: AnyPath, reads: Iterable[AnyPath], record: str, names: Collection[str]
+) -> None:
     """Refuse a folder that must not be replaced as a whole: it is read, or has files of others.
 
     Parameters
     ----------
     folder
         To be replaced; it need not be there.
-    read
+    reads
         What the work reads: neither the folder nor anything in it.
     record
         A file that every folder of the kind to be written has in it.
@@ -138,7 +149,7 @@ def check_replaced(folder: AnyPath, read: AnyPath, record: str, names: Collectio
         The other files that it may have.
     """
     target = Path(folder).resolve()
-    if is_same(target, read) or Path(read).resolve().is_relative_to(target):
+    if any(is_same(target, read) or is_inside(read, target) for read in reads):
         raise ValueError(f"{folder}: is an input and would be overwritten")
     if not target.exists():
         return

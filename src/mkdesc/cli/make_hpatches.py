@@ -47,8 +47,7 @@ def command(
         "detector": detector,
     }
     for name in names if overwrite else ():
-        for folder in sequences:
-            check_strips(output / name, folder)
+        check_strips(output / name, sequences)
     made = 0
     with resumable(), progress("sequences") as bar:
         task = bar.add_task("making strips", total=len(sequences))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 #: Endings of the files that are taken for photographs.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+
+_NOWHERE = "a link that leads nowhere"
 
 
 def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
@@ -16,7 +19,8 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
     ----------
     sources
         Files, which go by their file names, and folders, whose images (of all folders in them,
-        linked ones too, but for hidden files and folders) go by their paths from there.
+        linked ones too, but for hidden files and folders) go by their paths from there. Links to
+        photographs that are gone are listed; links to folders that are gone are warned of.
 
     Examples
     --------
@@ -51,13 +55,18 @@ def check_names(names: Iterable[str], whose: str) -> None:
 
 def _images_of(source: Path) -> dict[str, Path]:
     if not source.exists():
-        raise FileNotFoundError(f"{source} does not exist")
+        what = f": {_NOWHERE}" if source.is_symlink() else " does not exist"
+        raise FileNotFoundError(f"{source}{what}")
     if not source.is_dir():
         return {source.name: source}
     found = {}
     for file in _files_of(source):
-        if file.suffix.lower() in SUFFIXES and file.is_file():
+        there = file.is_file()
+        lost = not there and file.is_symlink()
+        if file.suffix.lower() in SUFFIXES and (there or lost):  # whoever reads it names it
             found[file.relative_to(source).as_posix()] = file
+        elif lost:
+            warnings.warn(f"{file}: {_NOWHERE}; left out", stacklevel=4)
     if not found:
         raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
     return found

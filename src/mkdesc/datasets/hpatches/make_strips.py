@@ -119,17 +119,17 @@ def check_made(folder: str | Path, target: str | Path, **settings: Any) -> None:
     check_settings(target, known, wanted)
 
 
-def check_strips(target: str | Path, folder: str | Path) -> None:
+def check_strips(target: str | Path, folders: Sequence[str | Path]) -> None:
     """Refuse to replace a folder by strips if it is an input, or has other files in it.
 
     Parameters
     ----------
     target
         Where the strips are to be; it need not be there.
-    folder
+    folders
         Images and homographies, which are read.
     """
-    check_replaced(target, folder, _RECORD, _WRITTEN)
+    check_replaced(target, folders, _RECORD, _WRITTEN)
 
 
 def _find(folder: Path, names: Sequence[str]) -> Path:
@@ -249,7 +249,7 @@ def make_sequence(
     finder = make_detector(detector, n_threads=n_threads)
     inputs = _inputs(folder)
     images, homographies = read_sequence(folder)
-    check_strips(target, folder)
+    check_strips(target, [folder])
     found = finder.detect(images[0]).strongest()
     found = found.take(found.points[:, 2] >= min_sigma)
     frames = to_frames(found, side)
@@ -300,7 +300,7 @@ def make_sequence(
             _write_table(partial / f"{strip}.jitter.csv", ",".join(_DRAWN), rows)
         text = json.dumps(settings, indent=1) + "\n"
         (partial / _RECORD).write_text(text, encoding="utf-8")
-        check_strips(target, folder)  # once more: there was time to put something there
+        check_strips(target, [folder])  # once more: there was time to put something there
     return target
 
 
