@@ -65,8 +65,8 @@ def test_folders_that_are_read_or_of_others_are_not_replaced(tmp_path):
     (tmp_path / "a" / "own.json").touch()
     with pytest.raises(FileExistsError, match=r"did not write, for example b"):
         check_replaced(tmp_path / "a", [tmp_path / "c"], "own.json", {"b"})  # it is a folder
-    with pytest.raises(FileExistsError, match=r"c: is a file, expected a folder"):
-        (tmp_path / "c").touch()
+    (tmp_path / "c").touch()
+    with pytest.raises(NotADirectoryError, match=r"c: is a file, expected a folder"):
         check_replaced(tmp_path / "c", [tmp_path / "a"], "own.json", {"b"})
 
 

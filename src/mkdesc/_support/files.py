@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mkdesc._support.targets import check_target
+from mkdesc._support.targets import check_target, make_folder
 from mkdesc._support.text import shorten
 
 try:
@@ -181,7 +181,7 @@ def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -
 def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
     """A folder that is locked, as an open descriptor; None where there are no such locks."""
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if fcntl is None:
             return None
         try:

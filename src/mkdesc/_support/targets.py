@@ -57,6 +57,7 @@ def check_target(
     if target.is_dir():
         raise IsADirectoryError(f"{target}: is a folder, not a file to write")
     if not target.parent.is_dir():
+        check_folder(target.parent)
         raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
@@ -79,6 +80,31 @@ def check_target(
             f"{'' if overwrite is None else ', or overwrite it (--overwrite)'}"
         )
     return target
+
+
+def check_folder(path: AnyPath) -> Path:
+    """Refuse a folder that cannot be made: a file, or a link to nothing, is in its place.
+
+    >>> import tempfile
+    >>> diary = Path(tempfile.mkdtemp()) / "diary"
+    >>> diary.touch()
+    >>> check_folder(diary / "out")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    NotADirectoryError: ...diary: is a file, expected a folder
+    """
+    folder = Path(path)
+    first = next(part for part in (folder, *folder.parents, Path()) if os.path.lexists(part))
+    if not first.is_dir():
+        what = "a file" if first.exists() else "a link that leads nowhere"
+        raise NotADirectoryError(f"{first}: is {what}, expected a folder")
+    return folder
+
+
+def make_folder(path: AnyPath) -> Path:
+    """Make a folder, and those above it, if they are not there."""
+    folder = check_folder(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def is_same(a: AnyPath, b: AnyPath) -> bool:
@@ -151,10 +177,9 @@ def check_replaced(
     target = Path(folder).resolve()
     if any(is_same(target, read) or is_inside(read, target) for read in reads):
         raise ValueError(f"{folder}: is an input and would be overwritten")
+    check_folder(folder)
     if not target.exists():
         return
-    if not target.is_dir():
-        raise FileExistsError(f"{folder}: is a file, expected a folder")
     inner = sorted(target.iterdir())
     known = {record, *names} if (target / record).is_file() else ()
     other = next((file for file in inner if file.name not in known or not file.is_file()), None)

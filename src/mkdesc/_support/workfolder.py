@@ -26,6 +26,7 @@ from mkdesc._support.locations import (
     remove_location,
     write_location,
 )
+from mkdesc._support.targets import check_folder
 from mkdesc._support.text import shorten
 from mkdesc._support.version import __version__
 from mkdesc._support.work import in_order
@@ -288,17 +289,19 @@ class WorkFolder:
             Fingerprints of the inputs.
         """
         wanted = json.loads(json.dumps({"mkdesc": __version__, **settings}))
-        if Path(self.location).is_file():
-            raise ValueError(f"{self.location}: expected a folder, got a file")
+        if not is_address(self.location):
+            check_folder(self.location)
         names = names_in(self.location) - {Path(self.record).name}
         found = None
         visible = [name for name in names if not name.startswith(".")]  # others: left by a kill
-        if visible and not fresh:
-            found = self.read()
-            if found is None:
+        if not fresh:
+            found = self.read()  # refuses a record that is none, whatever else is there
+            if visible and found is None:
                 raise ValueError(
                     f"{self.location}: has files that mkdesc did not write; choose another output"
                 )
+            found = found if visible else None  # of what was removed
+        if found is not None:
             known = found["settings"]
             if isinstance(known.get(grows), dict):
                 known = {**known, grows: {**wanted.get(grows, {}), **known[grows]}}

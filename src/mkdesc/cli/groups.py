@@ -34,13 +34,14 @@ def command(
 ) -> None:
     """Group photographs by the scene they show."""
     from mkdesc._support.files import atomic_folder
-    from mkdesc._support.targets import check_target
+    from mkdesc._support.targets import check_folder, check_target
     from mkdesc.retrieval.groups import find_groups
     from mkdesc.retrieval.index import Index
 
     if output is not None and output.exists():
         raise ValueError(f"--output: expected a folder that does not exist yet, got {output}")
     if output is not None:
+        check_folder(output)
         check_target(output)
     opened = Index(index)
     say_what_changed(opened)

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_folder, read_json
-from mkdesc._support.targets import check_replaced
+from mkdesc._support.targets import check_replaced, make_folder
 from mkdesc._support.workfolder import check_settings, content_part, fingerprint
 from mkdesc.datasets.homographies import read_homography
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
@@ -287,7 +287,7 @@ def make_sequence(
         "homographies": [matrix.tolist() for matrix in homographies],
         "inputs": inputs,
     }
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     with atomic_folder(target) as partial:
         for strip, (image, where) in cut.items():
             patches = cut_patches(image, where[chosen], patch_size, n_threads=n_threads)
