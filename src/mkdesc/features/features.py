@@ -16,7 +16,7 @@ from mkdesc.features.choices import can_be_on_device, sides_for
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
-from mkdesc.images.gray import as_gray, as_gray_uint8
+from mkdesc.images.gray import as_gray, as_gray_uint8, check_gray_range
 from mkdesc.images.reading import opencv
 from mkdesc.models import DEFAULT_MODEL, load_model
 
@@ -175,8 +175,7 @@ class Features:
         gray = as_gray(image)
         module = self.on_device()
         if module is not None:
-            if gray.dtype.kind == "f":
-                as_gray_uint8(gray)  # refuses what is not within [0, 1]
+            check_gray_range(gray)
             where = None if mask is None else _as_mask(mask, gray.shape)
             return module.extract_array(gray, where)
         found = self._detect(gray, mask)
@@ -267,10 +266,12 @@ class Features:
         places = np.asarray(frames.points if isinstance(frames, Keypoints) else frames, np.float64)
         if self.upright and places.ndim == 2 and places.shape[1:] == (4,):
             places = places * [1, 1, 1, 0]
+        gray = as_gray(image)
+        check_gray_range(gray)
         size = int(self.mkd.patch_size)
         threads = self.mkd.n_threads
         patches = cut_patches(
-            image, places, size, self.sides, interpolation="linear", n_threads=threads
+            gray, places, size, self.sides, interpolation="linear", n_threads=threads
         )
         return self.mkd.transform(patches)
 
