@@ -131,6 +131,22 @@ def test_photographs_that_changed_since_they_were_indexed_are_named(folder, run)
         assert warning.search(done.stderr)
 
 
+def test_an_index_that_was_copied_alone_says_so(folder, run):
+    (folder / "in/broken.jpg").unlink()
+    (folder / "away").mkdir()
+    assert run("index", "in", "-o", "index", cwd=folder).returncode == 0
+    shutil.copytree(folder / "index", folder / "away/index")
+    for command in ("find in/a.png away/index", "groups away/index"):
+        done = run(*command.split(), cwd=folder)
+        assert f"({folder / 'away/in'} is not there)" in done.stderr
+    done = run("find", "in/a.png", "away/index", "--images", "in", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run("groups", "away/index", "-o", "scenes", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"error: a.png: not in {folder / 'away/in'} any more\n")
+    assert not done.stdout
+
+
 def test_a_picture_among_the_indexed_photographs_is_not_drawn_over(folder, run):
     """Not even one that mkdesc drew: somebody indexed it."""
     (folder / "in/broken.jpg").unlink()

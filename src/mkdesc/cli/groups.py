@@ -45,6 +45,9 @@ def command(
         check_target(output)
     opened = Index(index)
     say_what_changed(opened)
+    if output is not None:
+        for name in opened:
+            opened.image_path(name)  # refuses to link to what is not there, before the work
     with resumable(), progress_bar("items") as progress:
         groups = find_groups(opened, k, progress)
     shown = [names for names in groups if len(names) >= least]
