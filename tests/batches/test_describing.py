@@ -458,3 +458,19 @@ def test_a_file_by_the_name_of_the_record_stays(file):
     with pytest.raises(ValueError, match=r"not written by mkdesc"):
         describe_file(file, file.with_name("out.zarr"))
     assert record.read_text() == "Dear diary"
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_a_model_that_is_replaced_meanwhile_is_noticed(file, suffix, monkeypatch):
+    model, out = file.with_name("m.safetensors"), file.with_name(f"out{suffix}")
+    save_model(load_model("extended"), model)
+    write = describing.FORMATS[suffix].write
+
+    def replace_model(self, part, rows):
+        save_model(load_model("extended-64"), model)
+        write(self, part, rows)
+
+    monkeypatch.setattr(describing.FORMATS[suffix], "write", replace_model)
+    with pytest.raises(ValueError, match=r"m\.safetensors: changed while it was read; remove "):
+        describe_file(file, out, model=str(model), workers=1)
+    assert suffix == ".zarr" or not out.exists()

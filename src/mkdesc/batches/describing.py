@@ -146,13 +146,16 @@ def describe_file(
     work = target.work
     with nullcontext() if is_address(location) else only_here(work.location):
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
-        known = work.open(settings, {"patches": as_location(source), **how.inputs()})
+        inputs = {"patches": as_location(source), **how.inputs()}
+        known = work.open(settings, inputs)
         target.begin()
         _fill(target, source, patches, how, known, progress, workers)
-        if same_input(known["patches"], as_location(source)) is None:
-            raise ValueError(
-                f"{source}: changed while it was read; remove {work.location} and describe again"
-            )
+        for name, location in inputs.items():
+            if same_input(known[name], location) is None:
+                what = source if name == "patches" else location
+                raise ValueError(
+                    f"{what}: changed while it was read; remove {work.location} and describe again"
+                )
         work.complete()
         target.finish()
     return patches.count, width
@@ -207,7 +210,7 @@ def _check_apart(output: str | Path, source: str | Path) -> None:
     """
     place, read = as_location(output), as_location(source)
     if place == read or (not is_address(place) and is_same(place, read)):
-        raise ValueError(f"output: {output} is the input")
+        raise ValueError(f"{output}: is an input and would be overwritten; choose another name")
     if place.startswith(f"{read}/") or is_inside(place, read):
         raise ValueError(f"output: {output} lies in the input {source}; choose another place")
     if read.startswith(f"{place}/") or is_inside(read, place):

@@ -127,6 +127,8 @@ def _extract_into(
 ) -> Extracted:
     """Describe what a store lacks into a folder beside it, add it as a whole, and clean up."""
     check_names(images, kind)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
     store: ModuleType = hloc
     own = {}
     if kind == "colmap":

@@ -288,7 +288,7 @@ def make_sequence(
         "inputs": inputs,
     }
     make_folder(root)
-    with atomic_folder(target) as partial:
+    with atomic_folder(target, new=not overwrite) as partial:
         for strip, (image, where) in cut.items():
             patches = cut_patches(image, where[chosen], patch_size, n_threads=n_threads)
             png = encode_image(".png", patches.reshape(-1, patch_size))
