@@ -474,3 +474,40 @@ def test_a_model_that_is_replaced_meanwhile_is_noticed(file, suffix, monkeypatch
     with pytest.raises(ValueError, match=r"m\.safetensors: changed while it was read; remove "):
         describe_file(file, out, model=str(model), workers=1)
     assert suffix == ".zarr" or not out.exists()
+
+
+def test_files_of_others_among_the_parts_stay(file, monkeypatch):
+    out = file.with_name("out.npy")
+    notes = file.with_name("out.npy.parts") / "notes.txt"
+    write = Npy.write
+
+    def write_once(self, part, rows):
+        write(self, part, rows)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Npy, "write", write_once)
+        with pytest.raises(KeyboardInterrupt):
+            describe_file(file, out, workers=1)
+    notes.write_text("mine")
+    assert describe_file(file, out) == (33, 128)
+    assert notes.read_text() == "mine"
+    assert [one.name for one in notes.parent.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".parquet"])
+def test_files_of_others_in_an_output_that_could_not_be_written_stay(tmp_path, suffix):
+    pytest.importorskip({".zarr": "zarr", ".parquet": "pyarrow"}[suffix])
+    np.save(tmp_path / "in.npy", np.full((5, 64, 64), np.nan))
+    out, begin = tmp_path / f"out{suffix}", describing.FORMATS[suffix].begin
+
+    def begin_with_notes(self):
+        begin(self)
+        out.mkdir(exist_ok=True)
+        (out / "notes.txt").write_text("mine")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(describing.FORMATS[suffix], "begin", begin_with_notes)
+        with pytest.raises(ValueError, match="has NaN"):
+            describe_file(tmp_path / "in.npy", out)
+    assert {one.name for one in tmp_path.rglob("*")} == {"in.npy", out.name, "notes.txt"}

@@ -80,6 +80,23 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
     assert {path: path.read_bytes() for path in files} == before
 
 
+def test_pairs_leave_an_index_of_another_folder_alone(folder, run):
+    """Cameras give the same names again and again."""
+    (folder / "in/broken.jpg").unlink()
+    shutil.copytree(folder / "in", folder / "more")
+    shutil.copy(folder / "more/a.png", folder / "more/c.png")
+    assert run("index", "in", "-o", "index", cwd=folder).returncode == 0
+    before = {path: path.read_bytes() for path in (folder / "index").rglob("*") if path.is_file()}
+    done = run("pairs", "more", "-o", "pairs.txt", "--index", "index", cwd=folder)
+    assert done.returncode == 2
+    expected = f"error: --index: index is of {folder / 'in'}, expected an index of more"
+    assert done.stderr.splitlines()[-1].startswith(expected)
+    assert {path: path.read_bytes() for path in before} == before
+    (folder / "in").rename(folder / "moved")  # there is no other folder that it could be of
+    done = run("pairs", "moved", "-o", "pairs.txt", "--index", "index", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

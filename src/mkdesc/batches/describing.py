@@ -186,7 +186,7 @@ def _fill(
         done += count
         progress("describing", done, patches.count)
     if bad and not target.written():
-        work.discard()
+        target.discard()
         raise ValueError(bad[0])
     if bad:
         raise ValueError(
