@@ -126,3 +126,18 @@ def test_descriptors_are_not_written_into_a_sequence(tmp_path, monkeypatch):
         assert code == 2
         assert "strips/A: is an input" in message
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("output", ["index/features", "link", "index/features/in"])
+def test_features_of_an_index_are_not_replaced(photos, tmp_path, output):
+    """Other photographs of the same names, described in the same way."""
+    (tmp_path / "link").symlink_to("index/features")
+    for name in "ab":
+        draw(tmp_path / "others" / f"{name}.png", 9)
+    assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
+    before = contents(tmp_path)
+    command = ("features", "others", "-o", output, "--keypoints", 50, "--dtype", "uint8")
+    code, message = run(*command)
+    assert code == 2
+    assert message == f"{output}: lies in the index {tmp_path / 'index'}; choose another output"
+    assert contents(tmp_path) == before

@@ -9,7 +9,8 @@ from pathlib import Path
 #: Endings of the files that are taken for photographs.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
 
-_NOWHERE = "a link that leads nowhere"
+#: What is wrong with some names in a folder.
+_NOWHERE, _NO_FILE = "a link that leads nowhere", "is a device or a pipe"
 
 
 def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
@@ -57,16 +58,19 @@ def _images_of(source: Path) -> dict[str, Path]:
     if not source.exists():
         what = f": {_NOWHERE}" if source.is_symlink() else " does not exist"
         raise FileNotFoundError(f"{source}{what}")
-    if not source.is_dir():
+    if source.is_file():
         return {source.name: source}
+    if not source.is_dir():
+        raise ValueError(f"{source}: {_NO_FILE}, expected a photograph or a folder")
     found = {}
     for file in _files_of(source):
         there = file.is_file()
         lost = not there and file.is_symlink()
         if file.suffix.lower() in SUFFIXES and (there or lost):  # whoever reads it names it
             found[file.relative_to(source).as_posix()] = file
-        elif lost:
-            warnings.warn(f"{file}: {_NOWHERE}; left out", stacklevel=4)
+        elif lost or (file.suffix.lower() in SUFFIXES and not there):
+            what = _NOWHERE if lost else _NO_FILE
+            warnings.warn(f"{file}: {what}; left out", stacklevel=4)
     if not found:
         raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
     return found
