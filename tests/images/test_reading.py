@@ -75,5 +75,5 @@ def test_devices_are_not_read():
     """They have no end."""
     if not Path("/dev/zero").is_char_device():
         pytest.skip("has no such device")
-    with pytest.raises(ValueError, match="^/dev/zero: is a device, expected a photograph"):
+    with pytest.raises(ValueError, match=r"^/dev/zero: is a device, expected a photograph"):
         read_gray("/dev/zero")

@@ -146,13 +146,13 @@ def describe_file(
     work = target.work
     with nullcontext() if is_address(location) else only_here(work.location):
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
-        inputs = {"patches": as_location(source), **how.inputs()}
+        inputs: dict[str, str | Path] = {"patches": as_location(source), **how.inputs()}
         known = work.open(settings, inputs)
         target.begin()
         _fill(target, source, patches, how, known, progress, workers)
-        for name, location in inputs.items():
-            if same_input(known[name], location) is None:
-                what = source if name == "patches" else location
+        for name, read in inputs.items():
+            if same_input(known[name], read) is None:
+                what = source if name == "patches" else read
                 raise ValueError(
                     f"{what}: changed while it was read; remove {work.location} and describe again"
                 )

@@ -242,7 +242,7 @@ class Features:
             )
         gray, found = as_gray(image), Keypoints.from_opencv(keypoints)
         kept = np.flatnonzero(~outside(found.points[:, :2], gray.shape))
-        return tuple(keypoints[i] for i in kept), self.describe(gray, found.take(kept))
+        return tuple(keypoints[i] for i in kept.tolist()), self.describe(gray, found.take(kept))
 
     def detectAndCompute(
         self, image: ArrayLike, mask: ArrayLike | None = None
