@@ -79,11 +79,11 @@ def test_integers_are_scaled_by_their_maximum(mkd, patches):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.floats(1e-1, 2), st.floats(-1e3, 1e3), st.integers(0, 2**32))
+@given(st.floats(1e-1, 1), st.floats(0, 1), st.integers(0, 2**32))
 def test_gain_and_offset_hardly_matter(gain, offset, seed):
     patch = np.random.default_rng(seed).random((16, 16))
     a = MKD(patch_size=16).transform(patch)[0]
-    b = MKD(patch_size=16).transform(gain * patch + offset)[0]
+    b = MKD(patch_size=16).transform(gain * patch + (1 - gain) * offset)[0]
     assert a @ b > 1 - 1e-3
 
 
@@ -96,7 +96,6 @@ def test_floats_from_0_to_255_are_refused(patches, dtype, resize):
     with pytest.raises(ValueError, match=r"patches\[8\] has values from .* divide by 255"):
         mkd.transform(wide, first=7)
     mkd.transform(wide / 255 * 1.2 - 0.1)  # interpolation overshoots
-    mkd.transform(np.clip(wide, 50, 51) + 100)  # only differences count
 
 
 def test_an_offset_does_not_matter_at_all(mkd, patches):

@@ -113,7 +113,7 @@ class MKDescriptor(Descriptor):
     def forward(self, patches: Tensor) -> Tensor:
         """Describe patches (N, W, W) or (N, 1, W, W); uint8, uint16, or floats from 0 to 1.
 
-        On the CPU, patches of floats that differ by more than 2 (from 0 to 255, say) are refused.
+        On the CPU, floats beyond -0.3 to 1.3, more than interpolation adds, are refused.
         On other devices this is not checked: it would take longer than to describe them.
         """
         check_range(patches)

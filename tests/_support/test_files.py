@@ -227,3 +227,13 @@ def test_what_was_killed_before_it_was_held_is_removed(tmp_path):
     with atomic_folder(tmp_path / "folder"):
         pass
     assert {file.name for file in tmp_path.iterdir()} == {"out", "folder"}
+
+
+def test_a_new_folder_replaces_none_that_was_made_meanwhile(tmp_path):
+    target = tmp_path / "out"
+    refused = pytest.raises(FileExistsError, match="out: was made by somebody else meanwhile")
+    with refused, atomic_folder(target, new=True) as partial:
+        (partial / "a.txt").touch()
+        target.mkdir()
+        (target / "mine.txt").touch()
+    assert [file.name for file in tmp_path.rglob("*")] == ["out", "mine.txt"]

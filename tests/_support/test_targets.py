@@ -59,11 +59,24 @@ def test_folders_that_are_read_or_of_others_are_not_replaced(tmp_path):
     (inner / "1.png").touch()
     for read in (tmp_path / "a", inner, inner / "1.png"):
         with pytest.raises(ValueError, match="is an input"):
-            check_replaced(tmp_path / "a", read, "own.json")
-    with pytest.raises(FileExistsError, match="files that mkdesc did not write"):
-        check_replaced(tmp_path / "a", tmp_path / "c", "own.json")
+            check_replaced(tmp_path / "a", [read], "own.json", {"b"})
+    with pytest.raises(FileExistsError, match=r"did not write, for example b"):
+        check_replaced(tmp_path / "a", [tmp_path / "c"], "own.json", {"b"})
     (tmp_path / "a" / "own.json").touch()
-    check_replaced(tmp_path / "a", tmp_path / "c", "own.json")
+    with pytest.raises(FileExistsError, match=r"did not write, for example b"):
+        check_replaced(tmp_path / "a", [tmp_path / "c"], "own.json", {"b"})  # it is a folder
+    (tmp_path / "c").touch()
+    with pytest.raises(NotADirectoryError, match=r"c: is a file, expected a folder"):
+        check_replaced(tmp_path / "c", [tmp_path / "a"], "own.json", {"b"})
+
+
+def test_a_folder_with_one_file_of_others_is_not_replaced(tmp_path):
+    for name in ("own.json", "1.png"):
+        (tmp_path / name).touch()
+    check_replaced(tmp_path, [tmp_path.parent / "c"], "own.json", {"1.png"})
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(FileExistsError, match=r"did not write, for example notes\.txt"):
+        check_replaced(tmp_path, [tmp_path.parent / "c"], "own.json", {"1.png"})
 
 
 @pytest.mark.parametrize("writing", [atomic_path, atomic_folder])

@@ -166,7 +166,7 @@ def test_files_of_others_are_left_alone(folder, tmp_path):
         ValueError, match="out: has files that mkdesc did not write; choose another output"
     ):
         folder.open({})
-    with pytest.raises(ValueError, match=r"thesis\.tex: expected a folder, got a file"):
+    with pytest.raises(NotADirectoryError, match=r"thesis\.tex: is a file, expected a folder"):
         WorkFolder(str(tmp_path / "out/thesis.tex"), str(tmp_path / "record.json")).open({})
 
 

@@ -413,3 +413,101 @@ def test_arrays_of_other_things_are_not_replaced(tmp_path, rng, mine):
     assert there.read_bytes() == before
     describe_file(patches, there, overwrite=True)
     describe_file(patches, there)  # its own may be
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr", ".parquet"])
+@pytest.mark.parametrize("link", [False, True])
+def test_outputs_in_an_input_that_is_a_folder_are_refused_at_once(
+    tmp_path, patches, suffix, link, monkeypatch
+):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(store=tmp_path / "in.zarr", data=patches, chunks=(10, 64, 64))
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
+    place = tmp_path / "in.zarr"
+    if link:
+        (tmp_path / "link").symlink_to("in.zarr/c")
+        place = tmp_path / "link"
+    monkeypatch.setattr(describing, "open_model", None)  # whatever asks for it fails
+    with pytest.raises(ValueError, match=rf"out{suffix} lies in the input .*in\.zarr"):
+        describe_file(tmp_path / "in.zarr", place / f"out{suffix}")
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".parquet"])
+def test_inputs_in_an_output_are_refused_at_once(tmp_path, file, suffix):
+    out = tmp_path / f"out{suffix}"
+    describe_file(file, out)
+    inner = out / "in.npy"
+    file.rename(inner)
+    with pytest.raises(ValueError, match=rf"out{suffix} has the input .*in\.npy in it"):
+        describe_file(inner, out)
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".parquet"])
+def test_files_where_a_folder_is_to_be_are_named(file, suffix):
+    out = file.with_suffix(suffix)
+    out.write_text("Dear diary")
+    with pytest.raises(NotADirectoryError, match=rf"in{suffix}: is a file, expected a folder"):
+        describe_file(file, out)
+    assert out.read_text() == "Dear diary"
+
+
+def test_a_file_by_the_name_of_the_record_stays(file):
+    record = file.with_name("out.zarr.mkdesc.json")
+    record.write_text("Dear diary")
+    with pytest.raises(ValueError, match=r"not written by mkdesc"):
+        describe_file(file, file.with_name("out.zarr"))
+    assert record.read_text() == "Dear diary"
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_a_model_that_is_replaced_meanwhile_is_noticed(file, suffix, monkeypatch):
+    model, out = file.with_name("m.safetensors"), file.with_name(f"out{suffix}")
+    save_model(load_model("extended"), model)
+    write = describing.FORMATS[suffix].write
+
+    def replace_model(self, part, rows):
+        save_model(load_model("extended-64"), model)
+        write(self, part, rows)
+
+    monkeypatch.setattr(describing.FORMATS[suffix], "write", replace_model)
+    with pytest.raises(ValueError, match=r"m\.safetensors: changed while it was read; remove "):
+        describe_file(file, out, model=str(model), workers=1)
+    assert suffix == ".zarr" or not out.exists()
+
+
+def test_files_of_others_among_the_parts_stay(file, monkeypatch):
+    out = file.with_name("out.npy")
+    notes = file.with_name("out.npy.parts") / "notes.txt"
+    write = Npy.write
+
+    def write_once(self, part, rows):
+        write(self, part, rows)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Npy, "write", write_once)
+        with pytest.raises(KeyboardInterrupt):
+            describe_file(file, out, workers=1)
+    notes.write_text("mine")
+    assert describe_file(file, out) == (33, 128)
+    assert notes.read_text() == "mine"
+    assert [one.name for one in notes.parent.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".parquet"])
+def test_files_of_others_in_an_output_that_could_not_be_written_stay(tmp_path, suffix):
+    pytest.importorskip({".zarr": "zarr", ".parquet": "pyarrow"}[suffix])
+    np.save(tmp_path / "in.npy", np.full((5, 64, 64), np.nan))
+    out, begin = tmp_path / f"out{suffix}", describing.FORMATS[suffix].begin
+
+    def begin_with_notes(self):
+        begin(self)
+        out.mkdir(exist_ok=True)
+        (out / "notes.txt").write_text("mine")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(describing.FORMATS[suffix], "begin", begin_with_notes)
+        with pytest.raises(ValueError, match="has NaN"):
+            describe_file(tmp_path / "in.npy", out)
+    assert {one.name for one in tmp_path.rglob("*")} == {"in.npy", out.name, "notes.txt"}

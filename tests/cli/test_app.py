@@ -270,3 +270,12 @@ def test_only_models_of_photographs_can_be_followed(tmp_path, labelled, run):
     done = run("learn", "photos", tmp_path, "-o", "x.safetensors", "--like", model)
     assert done.returncode == 2
     assert "m.safetensors was not learned from photographs" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["features", "", "-o", "out"], ["demo", ""]])
+def test_empty_arguments_are_refused(run, tmp_path, arguments):
+    """As ``"$PHOTOS"`` of a script that does not set it: it would mean the current folder."""
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: an argument is empty; is a variable of a script not set?\n"
+    assert not list(tmp_path.iterdir())

@@ -85,6 +85,23 @@ def test_pairs_leave_an_index_of_more_than_the_folder_alone(folder, run):
     assert {path: path.read_bytes() for path in files} == before
 
 
+def test_pairs_leave_an_index_of_another_folder_alone(folder, run):
+    """Cameras give the same names again and again."""
+    (folder / "in/broken.jpg").unlink()
+    shutil.copytree(folder / "in", folder / "more")
+    shutil.copy(folder / "more/a.png", folder / "more/c.png")
+    assert run("index", "in", "-o", "index", cwd=folder).returncode == 0
+    before = {path: path.read_bytes() for path in (folder / "index").rglob("*") if path.is_file()}
+    done = run("pairs", "more", "-o", "pairs.txt", "--index", "index", cwd=folder)
+    assert done.returncode == 2
+    expected = f"error: --index: index is of {folder / 'in'}, expected an index of more"
+    assert done.stderr.splitlines()[-1].startswith(expected)
+    assert {path: path.read_bytes() for path in before} == before
+    (folder / "in").rename(folder / "moved")  # there is no other folder that it could be of
+    done = run("pairs", "moved", "-o", "pairs.txt", "--index", "index", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -134,6 +151,22 @@ def test_photographs_that_changed_since_they_were_indexed_are_named(folder, run)
         done = run(*command.split(), cwd=folder)
         assert done.returncode == 0, done.stderr
         assert warning.search(done.stderr)
+
+
+def test_an_index_that_was_copied_alone_says_so(folder, run):
+    (folder / "in/broken.jpg").unlink()
+    (folder / "away").mkdir()
+    assert run("index", "in", "-o", "index", cwd=folder).returncode == 0
+    shutil.copytree(folder / "index", folder / "away/index")
+    for command in ("find in/a.png away/index", "groups away/index"):
+        done = run(*command.split(), cwd=folder)
+        assert f"({folder / 'away/in'} is not there)" in done.stderr
+    done = run("find", "in/a.png", "away/index", "--images", "in", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run("groups", "away/index", "-o", "scenes", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"error: a.png: not in {folder / 'away/in'} any more\n")
+    assert not done.stdout
 
 
 def test_a_picture_among_the_indexed_photographs_is_not_drawn_over(folder, run):

@@ -76,3 +76,68 @@ def test_strips_do_not_replace_another_sequence(tmp_path, monkeypatch):
     assert contents(tmp_path) == before
     assert code == 2
     assert "is an input" in message
+
+
+@pytest.mark.parametrize("output", ["out", "out.h5", "out.db", "index"])
+def test_links_that_lead_nowhere_are_named_as_unreadable(photos, run, output):
+    if output.endswith(".db"):
+        pytest.importorskip("pycolmap")
+    (photos / "lost.jpg").symlink_to("gone.jpg")
+    command = "index" if output == "index" else "features"
+    for _ in range(2):
+        done = run(command, "photos", "-o", output, "--keypoints", 50)
+        assert done.returncode == 1
+        assert "left out: " in done.stderr
+        assert "photos/lost.jpg" in done.stderr
+    (photos / "lost.jpg").unlink()
+    assert run(command, "photos", "-o", output, "--keypoints", 50).returncode == 0
+
+
+@pytest.mark.parametrize("place", ["photos/scenes", "photos/in/../scenes", "link/scenes"])
+def test_scenes_are_not_written_among_the_photographs(photos, tmp_path, place):
+    """The next index would take the links for photographs."""
+    (photos / "in").mkdir()
+    (tmp_path / "link").symlink_to("photos")
+    assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
+    code, message = run("groups", "index", "-o", place, "--least", 1)
+    assert code == 2
+    assert message.startswith(f"--output: {place} lies in {photos}")
+    assert not (photos / "scenes").exists()
+
+
+@pytest.mark.parametrize("output", ["out.h5", "out.db"])
+def test_a_folder_by_the_name_of_a_store_is_named(photos, tmp_path, output):
+    (tmp_path / output).mkdir()
+    code, message = run("features", "photos", "-o", output)
+    assert (code, message) == (2, f"{output}: is a folder, not a file to write")
+    assert [*tmp_path.glob("out*")] == [tmp_path / output]
+
+
+def test_descriptors_are_not_written_into_a_sequence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for k in range(1, 7):
+        draw(tmp_path / "A" / f"{k}.png", size=200)
+        np.savetxt(tmp_path / "A" / f"H_1_{k}", np.eye(3))
+    assert run("make-hpatches", "A", "-o", "strips", "--max-patches", 4)[0] == 0
+    before = contents(tmp_path)
+    for output, name in (("strips", "A"), ("strips/A", "mine")):
+        command = ("export", "hpatches-csv", "strips", "-o", output, "--name", name, "--overwrite")
+        code, message = run(*command)
+        assert code == 2
+        assert "strips/A: is an input" in message
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("output", ["index/features", "link", "index/features/in"])
+def test_features_of_an_index_are_not_replaced(photos, tmp_path, output):
+    """Other photographs of the same names, described in the same way."""
+    (tmp_path / "link").symlink_to("index/features")
+    for name in "ab":
+        draw(tmp_path / "others" / f"{name}.png", 9)
+    assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
+    before = contents(tmp_path)
+    command = ("features", "others", "-o", output, "--keypoints", 50, "--dtype", "uint8")
+    code, message = run(*command)
+    assert code == 2
+    assert message == f"{output}: lies in the index {tmp_path / 'index'}; choose another output"
+    assert contents(tmp_path) == before

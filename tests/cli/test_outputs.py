@@ -286,6 +286,25 @@ def test_folders_that_are_read_stay_as_they_are(data, name, case):
         Path("link").unlink()
 
 
+@pytest.mark.parametrize(("name", "case"), every(folders=True))
+def test_files_where_folders_are_wanted_are_named(data, name, case, capsys):
+    arguments = case
+    if name == "describe":  # whose folders have endings
+        arguments = Case("patches.npy -o {out}.zarr")
+    elif name == "evaluate pose":
+        arguments = Case("posed -o {out}")
+    for ending in ("", ".zarr"):
+        Path(f"diary{ending}").write_text("Dear diary")
+        Path(f"lost{ending}").symlink_to("nowhere/at/all")
+    for output in ("diary", "lost", "diary/in", "lost/in"):
+        code, message = run(name, arguments.command(output))
+        assert code == 2, output
+        assert Path(output).parts[0] in message
+        assert "Errno" not in message
+        assert not capsys.readouterr().out  # nothing was computed first
+    assert Path("diary").read_text() == Path("diary.zarr").read_text() == "Dear diary"
+
+
 def test_figures_are_not_drawn_over_other_files(data):
     photograph = Path("figures/figure5-extended.png")
     photograph.parent.mkdir()

@@ -107,7 +107,7 @@ def test_figures_writes_all_of_them(folder, run):
         ),
         (["figures", "-o", "x", "--formats", "png,gif"], "error: --formats: expected any of"),
         (["figures", "-o", "x", "--whitening", "a.png"], "error: a.png: not a safetensors file"),
-        (["figures", "-o", "a.png"], "error: a.png is a file, expected a folder"),
+        (["figures", "-o", "a.png"], "error: a.png: is a file, expected a folder"),
     ],
 )
 def test_bad_input_is_one_line(folder, arguments, message, run):

@@ -180,6 +180,10 @@ def test_damaged_stores_are_made_again(photos, output, kind):
     aside = output.with_name(f"{output.name}.damaged")
     assert aside.read_bytes() == damaged
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name, aside.name}
+    damage(output, kind)  # once more: what was kept is not lost
+    with pytest.warns(UserWarning, match=r"kept as .*\.damaged-2, and made again"):
+        extract_to([photos], output, settings=SETTINGS)
+    assert aside.read_bytes() == damaged
 
 
 @pytest.mark.isolated

@@ -360,3 +360,39 @@ def test_bits_take_the_place_of_orbs(image, turned):
             mkdesc.match_images(image, turned[0], features, **{how: True})
     with pytest.raises(ValueError, match="output: expected a multiple of 8 numbers for bits"):
         mkdesc.Features(model=mkdesc.MKD("polar"), output="bits")
+
+
+def test_keypoints_that_are_not_on_the_image_are_removed(image):
+    """As OpenCV has it: those for which a descriptor cannot be computed are removed."""
+    features = mkdesc.Features(detector="sift")
+    height, width = image.shape
+    on = [(40, 40), (0, 0), (width - 1, height - 1), (-0.5, 3), (width, height)]
+    off = [(-30, 40), (width + 2, 5), (5, -1.5), (1e6, 1e6)]
+    places = [place for pair in zip(on, off, strict=False) for place in pair] + [on[-1]]
+    keypoints = [cv2.KeyPoint(float(x), float(y), 10.0, 0.0) for x, y in places]
+    kept, rows = features.compute(image, keypoints)
+    assert [one.pt for one in kept] == [tuple(map(float, place)) for place in on]
+    alone = [features.compute(image, [one])[1][0] for one in kept]
+    np.testing.assert_allclose(rows, alone, atol=1e-6)
+    assert kept == tuple(keypoints[i] for i in (0, 2, 4, 6, 8))
+    nothing, empty = features.compute(image, [keypoints[1]])
+    assert nothing == ()
+    assert empty.shape == (0, 128)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [[9, 9, 2, 0], [500, 9, 2, 0.0]],
+        [[[5, 0, 9], [0, 5, 9]], [[5, 0, 9], [0, 5, -500.0]]],
+        [
+            [[5, 0, 90], [0, 5, 90], [0, 0, 10]],
+            [[5, 0, 5000], [0, 5, 90], [0, 0, 10]],
+        ],
+    ],
+    ids=["points", "affine", "projective"],
+)
+def test_frames_that_are_not_on_the_image_are_refused(image, frames):
+    with pytest.raises(ValueError, match=r"^frames\[1\]: expected a place on the image"):
+        mkdesc.Features().describe(image, frames)
+    assert len(mkdesc.Features().describe(image, frames[:1])) == 1

@@ -1,5 +1,7 @@
 """One folder means the same photographs to everybody."""
 
+import os
+
 import pytest
 
 from mkdesc.images.listing import find_images
@@ -37,3 +39,15 @@ def test_learning_takes_the_same_photographs(tmp_path):
     assert [file.relative_to(tmp_path).as_posix() for file in list_photos(tmp_path)] == expected
     assert list_photos(tmp_path) == list(find_images([tmp_path]).values())
     assert list_photos(str(tmp_path / "a.png")) == [tmp_path / "a.png"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes")
+def test_devices_and_pipes_are_no_photographs(tmp_path):
+    """Whoever reads them waits for ever, or has all memory filled."""
+    os.mkfifo(tmp_path / "pipe.jpg")
+    for file in (tmp_path / "pipe.jpg", "/dev/zero"):
+        with pytest.raises(ValueError, match=r": is a device or a pipe, expected a photograph"):
+            find_images([file])
+    touch(tmp_path, "a.png")
+    with pytest.warns(UserWarning, match=r"pipe\.jpg: is a device or a pipe; left out"):
+        assert list(find_images([tmp_path])) == ["a.png"]

@@ -1,12 +1,14 @@
 """Reading photographs: Pillow gives what OpenCV does."""
 
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
 from PIL import Image
 
 from mkdesc.images.gray import as_gray
-from mkdesc.images.reading import _by_opencv, _by_pillow
+from mkdesc.images.reading import _by_opencv, _by_pillow, read_gray
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +69,11 @@ def test_gray_of_colours_is_opencvs(colours, rgb, dtype):
     assert found.dtype == expected.dtype
     level = 1e-5 if dtype == np.float32 else 1
     assert np.abs(found.astype(float) - expected).max() <= level
+
+
+def test_devices_are_not_read():
+    """They have no end."""
+    if not Path("/dev/zero").is_char_device():
+        pytest.skip("has no such device")
+    with pytest.raises(ValueError, match=r"^/dev/zero: is a device, expected a photograph"):
+        read_gray("/dev/zero")

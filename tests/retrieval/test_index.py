@@ -453,3 +453,62 @@ def test_segments_of_other_words_are_refused_and_made_again(index, scenes):
     again = mkdesc.Index(index.path)
     assert len(again.signatures.words) == len(index.signatures.words) - 1
     assert groups(again) == before
+
+
+@pytest.fixture
+def home(indexed, tmp_path):
+    """A folder with ``photos``, and their index beside or in them."""
+
+    def make(place):
+        home = tmp_path / "home"
+        shutil.copytree(indexed / "photos", home / "photos")
+        mkdesc.build_index(home / "photos", home / place, FEW)
+        return home
+
+    return make
+
+
+@pytest.mark.parametrize("place", ["index", "photos/index"])
+@pytest.mark.parametrize("how", ["moved", "copied"])
+def test_photographs_that_lie_beside_an_index_go_with_it(home, tmp_path, place, how):
+    before, away = home(place), tmp_path / "away"
+    if how == "moved":
+        before.rename(away)
+    else:
+        shutil.copytree(before, away)
+    opened = mkdesc.Index(away / place)
+    assert opened.sources == [away / "photos"]
+    assert opened.image_path("0/0.png") == away / "photos" / "0" / "0.png"
+    assert opened.changed() == []
+    (away / "photos" / "0" / "0.png").unlink()
+    assert opened.changed() == ["0/0.png"]
+    query = away / "photos" / "0" / "1.png"
+    assert "0/1.png" not in [one.name for one in opened.find(query)]  # is the query itself
+
+
+def test_an_index_that_was_copied_alone_knows_nothing_of_other_photographs(home, tmp_path):
+    before = home("index")
+    shutil.copytree(before / "index", tmp_path / "away" / "index")
+    opened = mkdesc.Index(tmp_path / "away" / "index")
+    assert opened.sources == [tmp_path / "away" / "photos"]
+    assert len(opened.changed()) == len(opened) == 9
+    with pytest.raises(FileNotFoundError, match=r"0/0\.png: not in .*away/photos any more"):
+        opened.image_path("0/0.png")
+    assert opened.image_path("0/0.png", before / "photos") == before / "photos" / "0" / "0.png"
+
+
+def test_photographs_elsewhere_stay_where_they_are(indexed, tmp_path):
+    mkdesc.build_index(indexed / "photos", tmp_path / "a" / "index", FEW)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert mkdesc.Index(tmp_path / "b" / "index").sources == [indexed / "photos"]
+    assert mkdesc.Index(tmp_path / "b" / "index").changed() == []
+
+
+def test_an_index_by_a_link_has_the_same_photographs(home, tmp_path):
+    before = home("index")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "link").symlink_to(before / "index")
+    assert mkdesc.Index(tmp_path / "far" / "link").sources == [before / "photos"]
+    made = mkdesc.build_index(before / "photos", tmp_path / "far" / "link", FEW)
+    assert (len(made.kept), made.added) == (9, [])
+    assert mkdesc.Index(before / "index").sources == [before / "photos"]

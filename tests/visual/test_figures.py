@@ -119,7 +119,7 @@ def test_bad_requests_write_nothing(tmp_path):
     with pytest.raises(ValueError, match=r"formats: expected any of png, pdf, svg, got \['gif'\]"):
         draw_figures(tmp_path / "x", ["gif"])
     (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError, match="file is a file, expected a folder"):
+    with pytest.raises(NotADirectoryError, match="file: is a file, expected a folder"):
         draw_figures(tmp_path / "file")
     with pytest.raises(ValueError, match="output: expected a name ending in"):
         write_figure(new_figure(1, 1), tmp_path / "picture.gif")

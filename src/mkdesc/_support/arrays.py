@@ -35,6 +35,26 @@ def unmasked(array: ArrayLike, name: str) -> NDArray[Any]:
     return np.asarray(array)
 
 
+#: Floats are from 0 to 1. Interpolation overshoots, bicubic by 0.28 at most (its weights along an
+#: axis add up to 1.25 without their signs), so values up to these are taken, too.
+LOWEST, HIGHEST = -0.3, 1.3
+
+
+def out_of_range(low: float, high: float) -> str:
+    """What to say of floats from ``low`` to ``high`` that are not from 0 to 1.
+
+    >>> out_of_range(0, 255)
+    'has values from 0 to 255; floats must be from 0 to 1: divide by 255, or pass uint8'
+    """
+    if low < LOWEST:
+        advice = "scale them to 0 to 1"
+    elif high > 2:
+        advice = "divide by 255, or pass uint8"
+    else:
+        advice = "clip or scale them"
+    return f"has values from {low:g} to {high:g}; floats must be from 0 to 1: {advice}"
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Whether something is one number, not a text or a truth value.
 

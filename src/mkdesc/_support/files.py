@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mkdesc._support.targets import check_target
+from mkdesc._support.targets import check_target, make_folder
 from mkdesc._support.text import shorten
 
 try:
@@ -69,10 +69,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_folder(path: str | os.PathLike[str], new: bool = False) -> Iterator[Path]:
     """A temporary folder to fill, which takes the place of ``path`` if all goes well.
 
-    What was there before stays until then. What killed processes have left is removed.
+    What was there before stays until then; with ``new``, for good: nothing must be there. What
+    killed processes have left is removed.
 
     Examples
     --------
@@ -89,6 +90,8 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield partial
         if target.exists():
+            if new:
+                raise FileExistsError(f"{target}: was made by somebody else meanwhile")
             _exchange(partial, target)
             shutil.rmtree(partial)
         else:
@@ -181,7 +184,7 @@ def saying_what_failed(path: str | os.PathLike[str], *errors: type[Exception]) -
 def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
     """A folder that is locked, as an open descriptor; None where there are no such locks."""
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if fcntl is None:
             return None
         try:

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.optional import needed
+from mkdesc._support.targets import make_folder
 
 
 def is_address(location: str) -> bool:
@@ -81,7 +82,7 @@ def write_location(location: str, content: bytes | memoryview) -> None:
         files.makedirs(files._parent(path), exist_ok=True)
         files.pipe_file(path, bytes(content))
         return
-    Path(location).parent.mkdir(parents=True, exist_ok=True)
+    make_folder(Path(location).parent)
     with atomic_path(location) as partial:
         partial.write_bytes(content)
 

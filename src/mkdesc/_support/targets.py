@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 #: Bytes at the beginning and at the end of a file in which it says what it is.
@@ -57,6 +57,7 @@ def check_target(
     if target.is_dir():
         raise IsADirectoryError(f"{target}: is a folder, not a file to write")
     if not target.parent.is_dir():
+        check_folder(target.parent)
         raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
@@ -81,6 +82,31 @@ def check_target(
     return target
 
 
+def check_folder(path: AnyPath) -> Path:
+    """Refuse a folder that cannot be made: a file, or a link to nothing, is in its place.
+
+    >>> import tempfile
+    >>> diary = Path(tempfile.mkdtemp()) / "diary"
+    >>> diary.touch()
+    >>> check_folder(diary / "out")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    NotADirectoryError: ...diary: is a file, expected a folder
+    """
+    folder = Path(path)
+    first = next(part for part in (folder, *folder.parents, Path()) if os.path.lexists(part))
+    if not first.is_dir():
+        what = "a file" if first.exists() else "a link that leads nowhere"
+        raise NotADirectoryError(f"{first}: is {what}, expected a folder")
+    return folder
+
+
+def make_folder(path: AnyPath) -> Path:
+    """Make a folder, and those above it, if they are not there."""
+    folder = check_folder(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def is_same(a: AnyPath, b: AnyPath) -> bool:
     """Whether two names are of one file or folder: by links of both kinds, or another spelling.
 
@@ -93,6 +119,15 @@ def is_same(a: AnyPath, b: AnyPath) -> bool:
         return Path(a).samefile(b)
     except OSError:  # one of them is not there
         return Path(a).resolve() == Path(b).resolve()
+
+
+def is_inside(path: AnyPath, folder: AnyPath) -> bool:
+    """Whether a path, which need not be there, leads into a folder, by links too.
+
+    >>> is_inside("folder/in/../out.zarr", "folder"), is_inside("folder", "folder/out.zarr")
+    (True, False)
+    """
+    return Path(folder).resolve() in Path(path).resolve().parents
 
 
 def _reads(location: Path, target: Path, is_own: bool) -> bool:
@@ -123,20 +158,33 @@ def _says(file: Path, own: bytes) -> bool:
     return not first or re.search(own, first + last) is not None
 
 
-def check_replaced(folder: AnyPath, read: AnyPath, own: str) -> None:
-    """Refuse a folder that must not be replaced as a whole: one that is read, or of others.
+def check_replaced(
+    folder: AnyPath, reads: Iterable[AnyPath], record: str, names: Collection[str]
+) -> None:
+    """Refuse a folder that must not be replaced as a whole: it is read, or has files of others.
 
     Parameters
     ----------
     folder
         To be replaced; it need not be there.
-    read
+    reads
         What the work reads: neither the folder nor anything in it.
-    own
+    record
         A file that every folder of the kind to be written has in it.
+    names
+        The other files that it may have.
     """
     target = Path(folder).resolve()
-    if is_same(target, read) or Path(read).resolve().is_relative_to(target):
+    if any(is_same(target, read) or is_inside(read, target) for read in reads):
         raise ValueError(f"{folder}: is an input and would be overwritten")
-    if target.exists() and not (target / own).is_file() and any(target.iterdir()):
-        raise FileExistsError(f"{folder}: already exists, with files that mkdesc did not write")
+    check_folder(folder)
+    if not target.exists():
+        return
+    inner = sorted(target.iterdir())
+    known = {record, *names} if (target / record).is_file() else ()
+    other = next((file for file in inner if file.name not in known or not file.is_file()), None)
+    if other is not None:
+        raise FileExistsError(
+            f"{folder}: has files that mkdesc did not write, for example {other.name}; move them, "
+            "or choose another output"
+        )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from pathlib import Path
@@ -26,6 +27,7 @@ from mkdesc._support.locations import (
     remove_location,
     write_location,
 )
+from mkdesc._support.targets import check_folder
 from mkdesc._support.text import shorten
 from mkdesc._support.version import __version__
 from mkdesc._support.work import in_order
@@ -34,6 +36,8 @@ T = TypeVar("T")
 
 #: Bytes of a file that one thread digests, and that it reads at a time.
 SLICE, BLOCK = 1 << 26, 1 << 20
+#: Names of parts of results, and of what a kill leaves of one.
+_PART = re.compile(r"part-[0-9]{6,}\.\w+|\.part-[0-9]{6,}\.\w+\.[0-9a-f]{8}\.(partial|new)")
 #: What to do about a folder of other results.
 AWAY = "remove it or choose another output"
 
@@ -288,17 +292,19 @@ class WorkFolder:
             Fingerprints of the inputs.
         """
         wanted = json.loads(json.dumps({"mkdesc": __version__, **settings}))
-        if Path(self.location).is_file():
-            raise ValueError(f"{self.location}: expected a folder, got a file")
+        if not is_address(self.location):
+            check_folder(self.location)
         names = names_in(self.location) - {Path(self.record).name}
         found = None
         visible = [name for name in names if not name.startswith(".")]  # others: left by a kill
-        if visible and not fresh:
-            found = self.read()
-            if found is None:
+        if not fresh:
+            found = self.read()  # refuses a record that is none, whatever else is there
+            if visible and found is None:
                 raise ValueError(
                     f"{self.location}: has files that mkdesc did not write; choose another output"
                 )
+            found = found if visible else None  # of what was removed
+        if found is not None:
             known = found["settings"]
             if isinstance(known.get(grows), dict):
                 known = {**known, grows: {**wanted.get(grows, {}), **known[grows]}}
@@ -352,13 +358,22 @@ class WorkFolder:
         """Say that all results are there."""
         self._write({**(self.read() or {}), "complete": True})
 
-    def discard(self) -> None:
-        """Remove all of it; the record last, so that a kill leaves nothing unknown."""
-        inner = [inside(self.location, name) for name in sorted(names_in(self.location))]
-        for location in (
-            *(one for one in inner if one != self.record),
-            self.record,
-            self.location,
-        ):
-            if exists(location):
-                remove_location(location)
+    def discard(self, own: Collection[str] = ()) -> None:
+        """Remove all parts; the record last, so that a kill leaves nothing unknown.
+
+        What others put into the folder stays, and then so does the folder.
+
+        Parameters
+        ----------
+        own
+            Names of what else is in the folder, and is removed.
+        """
+        record = Path(self.record).name
+        for name in sorted(names_in(self.location)):
+            half = name.startswith(f".{record}.") and name.endswith(".partial")
+            if half or name in own or _PART.fullmatch(name):
+                remove_location(inside(self.location, name))
+        if exists(self.record):
+            remove_location(self.record)
+        if exists(self.location) and not names_in(self.location):
+            remove_location(self.location)

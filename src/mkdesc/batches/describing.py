@@ -16,7 +16,7 @@ from mkdesc._support.check import check_not_both
 from mkdesc._support.files import only_here
 from mkdesc._support.locations import as_location, is_address
 from mkdesc._support.progress import Progress, no_progress
-from mkdesc._support.targets import check_target, is_same
+from mkdesc._support.targets import check_folder, check_target, is_inside, is_same
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import same_input
 from mkdesc.batches.outputs import FORMATS, Output, own_npy
@@ -128,14 +128,11 @@ def describe_file(
     """
     check_not_both(raw=raw, model=model)
     location = _checked_location(output)
+    _check_apart(output, source)
     patches = open_patches(source)
     if Path(location).suffix == ".npy":
         own = own_npy(location)
         check_target(location, (as_location(source), model_file(model)), own, overwrite)
-    elif location == as_location(source) or (
-        not is_address(location) and is_same(location, source)
-    ):
-        raise ValueError(f"output: {output} is the input")
     for name in (str(source), str(output)):
         if name.startswith("memory://") and not share_memory(workers):
             raise ValueError(f"{name}: other processes cannot read the memory of this one")
@@ -149,13 +146,16 @@ def describe_file(
     work = target.work
     with nullcontext() if is_address(location) else only_here(work.location):
         settings = asdict(how) | {"shape": [patches.count, width], "rows": ROWS}
-        known = work.open(settings, {"patches": as_location(source), **how.inputs()})
+        inputs: dict[str, str | Path] = {"patches": as_location(source), **how.inputs()}
+        known = work.open(settings, inputs)
         target.begin()
         _fill(target, source, patches, how, known, progress, workers)
-        if same_input(known["patches"], as_location(source)) is None:
-            raise ValueError(
-                f"{source}: changed while it was read; remove {work.location} and describe again"
-            )
+        for name, read in inputs.items():
+            if same_input(known[name], read) is None:
+                what = source if name == "patches" else read
+                raise ValueError(
+                    f"{what}: changed while it was read; remove {work.location} and describe again"
+                )
         work.complete()
         target.finish()
     return patches.count, width
@@ -186,7 +186,7 @@ def _fill(
         done += count
         progress("describing", done, patches.count)
     if bad and not target.written():
-        work.discard()
+        target.discard()
         raise ValueError(bad[0])
     if bad:
         raise ValueError(
@@ -203,6 +203,20 @@ def _everywhere(model: str) -> str:
     return ":".join(filter(None, [str(Path(choice.model).absolute()), choice.set, choice.method]))
 
 
+def _check_apart(output: str | Path, source: str | Path) -> None:
+    """Refuse an output that is the input, or in it, or that has it in it.
+
+    What changes while it is read is refused in the end; this says it before the work.
+    """
+    place, read = as_location(output), as_location(source)
+    if place == read or (not is_address(place) and is_same(place, read)):
+        raise ValueError(f"{output}: is an input and would be overwritten; choose another name")
+    if place.startswith(f"{read}/") or is_inside(place, read):
+        raise ValueError(f"output: {output} lies in the input {source}; choose another place")
+    if read.startswith(f"{place}/") or is_inside(read, place):
+        raise ValueError(f"output: {output} has the input {source} in it; choose another place")
+
+
 def _checked_location(output: str | Path) -> str:
     location = as_location(output)
     suffix = Path(location).suffix
@@ -210,6 +224,7 @@ def _checked_location(output: str | Path) -> str:
         kinds = "a name ending in .npy, .zarr or .parquet (at an address one of the latter two)"
         raise ValueError(f"output: expected {kinds}, got {output}")
     if not is_address(location) and not Path(location).parent.is_dir():
+        check_folder(Path(output).parent)
         raise FileNotFoundError(f"output: the folder {Path(output).parent} does not exist")
     return location
 

@@ -109,6 +109,10 @@ class Output(ABC):
     def finish(self) -> None:
         """Make the whole of the parts."""
 
+    def discard(self) -> None:
+        """Remove what was begun, if nothing came of it."""
+        self.work.discard()
+
 
 class Npy(Output):
     """One ``.npy``; parts wait in a folder beside it until all are there."""
@@ -141,7 +145,7 @@ class Npy(Output):
             np.lib.format.write_array_header_1_0(file, header)
             for part in range(self.parts):
                 file.write(self._rows(part).tobytes())
-        self.work.discard()
+        self.discard()
 
     def _rows(self, part: int) -> Vectors:
         """What :meth:`write` wrote."""
@@ -225,6 +229,10 @@ class Zarr(Output):
         first, last = self.bounds(part)
         with saying_what_failed(self.location, OSError):  # which has a number alone
             array[first:last] = rows
+
+    def discard(self) -> None:
+        """Remove the group, but for what others added to it."""
+        self.work.discard((self.ARRAY, "zarr.json"))
 
     def finish(self) -> None:
         """Remove what killed workers have left of chunks."""

@@ -60,6 +60,9 @@ def _run() -> int:
 
         print(f"mkdesc {__version__}")
         return 0
+    if "" in sys.argv[1:]:  # as a path it would mean the folder one is in
+        print("error: an argument is empty; is a variable of a script not set?", file=sys.stderr)
+        return 2
     app = _load()
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # `timeout` and schedulers end work so
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mkdesc._support.targets import make_folder
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.evaluation.report.compare import compare_runs
@@ -29,6 +30,6 @@ def command(
         check_results(output, runs, overwrite)
     print_tables(results.tables)
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
+        make_folder(output)
         for name in save_results(output, results, overwrite):
             print(f"written: {output / name}")

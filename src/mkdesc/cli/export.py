@@ -9,7 +9,7 @@ import typer
 
 from mkdesc._support.check import check_ending
 from mkdesc._support.optional import needed
-from mkdesc._support.targets import check_target
+from mkdesc._support.targets import check_target, is_inside, is_same
 from mkdesc._support.workfolder import WorkFolder
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import progress, resumable
@@ -48,6 +48,9 @@ def _hpatches_csv(
     if not isinstance(found, (PatchDescriptor, ProjectedDescriptor)):
         raise ValueError(f"--descriptor: expected one that needs only patches, got {descriptor}")
     folder = output / (name or file_name(descriptor))
+    for sequence in dataset:
+        if is_same(folder, sequence.folder) or is_inside(folder, sequence.folder):
+            raise ValueError(f"{sequence.folder}: is an input; choose another output")
     dataset.counts()  # everything that is wrong with the strips is said before the work
     work = WorkFolder(str(folder), f"{folder}.mkdesc.json")
     settings = {"descriptor": descriptor, "identity": found.identity}

@@ -34,16 +34,26 @@ def command(
 ) -> None:
     """Group photographs by the scene they show."""
     from mkdesc._support.files import atomic_folder
-    from mkdesc._support.targets import check_target
+    from mkdesc._support.targets import check_folder, check_target, is_inside
     from mkdesc.retrieval.groups import find_groups
     from mkdesc.retrieval.index import Index
 
     if output is not None and output.exists():
         raise ValueError(f"--output: expected a folder that does not exist yet, got {output}")
     if output is not None:
+        check_folder(output)
         check_target(output)
     opened = Index(index)
     say_what_changed(opened)
+    if output is not None:
+        for source in opened.sources:
+            if is_inside(output, source):
+                raise ValueError(
+                    f"--output: {output} lies in {source}: the links in it would count as "
+                    "photographs; choose another place"
+                )
+        for name in opened:
+            opened.image_path(name)  # refuses to link to what is not there, before the work
     with resumable(), progress_bar("items") as progress:
         groups = find_groups(opened, k, progress)
     shown = [names for names in groups if len(names) >= least]
@@ -52,7 +62,7 @@ def command(
     alone = sum(len(names) for names in groups if len(names) < least)
     print(f"scenes: {len(shown)}; photographs without a scene: {alone}")
     if output is not None:
-        with atomic_folder(output) as partial:
+        with atomic_folder(output, new=True) as partial:
             for number, names in enumerate(shown, 1):
                 for name in names:
                     link = partial / f"{number:03d}" / name

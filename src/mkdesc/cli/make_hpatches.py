@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mkdesc._support.targets import check_replaced
 from mkdesc.cli.options import Detector
 from mkdesc.cli.progress import progress, resumable, say
 from mkdesc.datasets.hpatches.layout import Sequence
-from mkdesc.datasets.hpatches.make_strips import SIDE, check_made, make_sequence
+from mkdesc.datasets.hpatches.make_strips import SIDE, check_made, check_strips, make_sequence
 
 
 def command(
@@ -32,7 +31,7 @@ def command(
     ] = 1.6,
     detector: Detector = "sift",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace existing sequences.")
+        bool, typer.Option("--overwrite", help="Replace sequences that were made before.")
     ] = False,
 ) -> None:
     """Cut HPatches-style strips of 65-px patches from your own images."""
@@ -48,8 +47,7 @@ def command(
         "detector": detector,
     }
     for name in names if overwrite else ():
-        for folder in sequences:
-            check_replaced(output / name, folder, "sequence.json")
+        check_strips(output / name, sequences)
     made = 0
     with resumable(), progress("sequences") as bar:
         task = bar.add_task("making strips", total=len(sequences))

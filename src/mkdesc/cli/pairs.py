@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mkdesc._support.check import check_choice, check_integer
+from mkdesc._support.targets import is_inside, is_same
 from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import Cluster, Device, MaxPixels, Overwrite
 from mkdesc.cli.progress import say_end
@@ -95,13 +96,19 @@ def command(
     names = find_images([images])
     check_output(output, names, (images, index), overwrite)
     if index is not None and (index / INDEX).exists():
-        others = [name for name in Index(index).names if name not in names]
+        known = Index(index)
+        makes = f"mkdesc index {images} -o {index} makes one of it, and forgets the others"
+        others = [name for name in known.names if name not in names]
         if others:
             raise ValueError(
                 f"--index: {index} has {len(others)} images that are not in {images}, for example "
-                f"{others[0]}; expected an index of this folder (mkdesc index {images} -o {index} "
-                "makes one of it, and forgets the others)"
+                f"{others[0]}; expected an index of this folder ({makes})"
             )
+        for source in known.sources:
+            if source.exists() and not is_same(source, images) and not is_inside(source, images):
+                raise ValueError(
+                    f"--index: {index} is of {source}, expected an index of {images} ({makes})"
+                )
     bad: dict[str, str] = {}
     found: Iterable[NamePair]
     if how == "exhaustive":

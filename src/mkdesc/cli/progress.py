@@ -136,8 +136,11 @@ def say_what_changed(
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         some = ", ".join(changed[:3])
+        lost = [str(place) for place in (index.sources if folder is None else [folder])]
+        lost = [place for place in lost if not Path(place).exists()]
+        where = f" ({', '.join(lost)} is not there)" if lost else ""
         say(
-            f"warning: gone or changed since {index.path} was made: {some}{more}; "
+            f"warning: gone or changed since {index.path} was made: {some}{more}{where}; "
             "to update it, run mkdesc index again"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -127,6 +128,8 @@ def _extract_into(
 ) -> Extracted:
     """Describe what a store lacks into a folder beside it, add it as a whole, and clean up."""
     check_names(images, kind)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
     store: ModuleType = hloc
     own = {}
     if kind == "colmap":
@@ -154,6 +157,12 @@ def _extract_into(
     return found._replace(kept=sorted({*stored, *found.kept}))
 
 
+def _free_name(path: Path) -> Path:
+    """A name that no file has: this one, or with a number behind it."""
+    names = (path, *(path.with_name(f"{path.name}-{k}") for k in range(2, 1000)))
+    return next(name for name in names if not os.path.lexists(name))
+
+
 def _parts(target: Path) -> Path:
     return target.with_name(f"{target.name}.parts")
 
@@ -167,7 +176,7 @@ def _stored(store: ModuleType, target: Path, settings: str) -> dict[str, str]:
     try:
         return dict(store.stored_images(target, settings))
     except Damaged as error:
-        aside = target.with_name(f"{target.name}.damaged")
-        target.replace(aside)
+        aside = _free_name(target.with_name(f"{target.name}.damaged"))
+        target.rename(aside)
         warnings.warn(f"{error}; kept as {aside.name}, and made again", stacklevel=2)
         return {}

@@ -16,7 +16,8 @@ from mkdesc.features.choices import can_be_on_device, sides_for
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR, Detector, as_detector
-from mkdesc.images.gray import as_gray, as_gray_uint8
+from mkdesc.images.frames import centres_of, outside
+from mkdesc.images.gray import as_gray, as_gray_uint8, check_gray_range
 from mkdesc.images.reading import opencv
 from mkdesc.models import DEFAULT_MODEL, load_model
 
@@ -171,8 +172,7 @@ class Features:
         gray = as_gray(image)
         module = self.on_device()
         if module is not None:
-            if gray.dtype.kind == "f":
-                as_gray_uint8(gray)  # refuses what is not within [0, 1]
+            check_gray_range(gray)
             where = None if mask is None else _as_mask(mask, gray.shape)
             return module.extract_array(gray, where)
         found = self._detect(gray, mask)
@@ -218,9 +218,10 @@ class Features:
     def compute(
         self, image: ArrayLike, keypoints: Sequence[cv2.KeyPoint], descriptors: None = None
     ) -> tuple[tuple[cv2.KeyPoint, ...], NDArray[Any]]:
-        """Descriptors (N, D) of given keypoints; none is dropped, those at the border neither.
+        """Descriptors (N, D) of given keypoints, and the keypoints.
 
-        Beyond the border of the image its outermost pixels go on.
+        As in OpenCV, those that cannot be described are removed: those more than a pixel outside
+        of the image. Those at its border are not: beyond it, its outermost pixels go on.
 
         Parameters
         ----------
@@ -235,7 +236,9 @@ class Features:
             raise ValueError(
                 "descriptors: expected None; they are returned, not written into an argument"
             )
-        return tuple(keypoints), self.describe(image, Keypoints.from_opencv(keypoints))
+        gray, found = as_gray(image), Keypoints.from_opencv(keypoints)
+        kept = np.flatnonzero(~outside(found.points[:, :2], gray.shape))
+        return tuple(keypoints[i] for i in kept.tolist()), self.describe(gray, found.take(kept))
 
     def detectAndCompute(
         self, image: ArrayLike, mask: ArrayLike | None = None
@@ -258,15 +261,26 @@ class Features:
         image
             As for :meth:`detect`.
         frames
-            As for :func:`mkdesc.images.cut_patches`.
+            As for :func:`mkdesc.images.cut_patches`. Refused: those whose centre is more than a
+            pixel outside of the image.
         """
         places = np.asarray(frames.points if isinstance(frames, Keypoints) else frames, np.float64)
         if self.upright and places.ndim == 2 and places.shape[1:] == (4,):
             places = places * [1, 1, 1, 0]
+        gray = as_gray(image)
+        check_gray_range(gray)
+        centres = centres_of(places)
+        lost = outside(centres, gray.shape)
+        if lost.any():
+            i = int(lost.argmax())
+            (height, width), (x, y) = gray.shape, centres[i]
+            raise ValueError(
+                f"frames[{i}]: expected a place on the image, {width} x {height}, got {x:g}, {y:g}"
+            )
         size = int(self.mkd.patch_size)
         threads = self.mkd.n_threads
         patches = cut_patches(
-            image, places, size, self.sides, interpolation="linear", n_threads=threads
+            gray, places, size, self.sides, interpolation="linear", n_threads=threads
         )
         return self.mkd.transform(patches)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mkdesc._support.check import check_choice, check_integer, checked_sides
-from mkdesc.compute.torch.module import Descriptor
+from mkdesc.compute.torch.module import Descriptor, check_range
 from mkdesc.descriptor import MKD, Side
 from mkdesc.features.choices import can_be_on_device, sides_for
 from mkdesc.heads.quantise import INT8_SCALE, OUTPUTS, UINT8_SCALE, UINT8_ZERO
@@ -129,12 +129,13 @@ class Features(nn.Module):
         Parameters
         ----------
         images
-            (B, 1, H, W) or (B, H, W), gray: uint8, or floats in [0, 1].
+            (B, 1, H, W) or (B, H, W), gray: uint8, or floats in [0, 1] (checked on the CPU).
         masks
             Of the shape of the images, bool or uint8: keypoints are looked for where it is not
             zero; None: everywhere.
         """
         gray = _planes(images, "images")
+        check_range(gray, "images")
         where = None if masks is None else _planes(masks, "masks")
         if where is not None and where.shape != gray.shape:
             shapes = f"{tuple(gray.shape)}, got {tuple(where.shape)}"

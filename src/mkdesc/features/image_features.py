@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, read_archive, reason_of
+from mkdesc._support.targets import make_folder
 from mkdesc._support.workfolder import content_part
 from mkdesc.features.features import Features
 from mkdesc.images.detectors.keypoints import Keypoints
@@ -91,7 +92,7 @@ def describe_image(
 
 def save_file(path: Path, found: ImageFeatures) -> None:
     """Write features to a file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with atomic_path(path) as partial, partial.open("wb") as file:
         np.savez(file, **vars(found))
 

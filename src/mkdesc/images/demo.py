@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.targets import check_folder, make_folder
 from mkdesc.images.reading import opencv, read_gray
 from mkdesc.images.writing import encode_image
 
@@ -159,6 +160,7 @@ def write_demo(folder: Path) -> list[Path]:
     ``sequences/`` with six photographs of a plane each and the homographies between them. Files
     that are there already stay as they are. Returns all of them.
     """
+    check_folder(folder)
     image, views = photograph(), scene_views()
     pictures = {"photo.png": image, "warped.png": warped(image)[0], "slanted.png": slanted(image)}
     pictures |= {f"views/{k}.png": view.image for k, view in enumerate(views)}
@@ -170,7 +172,7 @@ def write_demo(folder: Path) -> list[Path]:
             files[f"sequences/{sequence}/{name}"] = data
     for name, data in files.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         if not path.exists():
             with atomic_path(path) as partial:
                 partial.write_bytes(data)

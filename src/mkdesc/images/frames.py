@@ -152,6 +152,30 @@ def square_frames(
     return np.stack(squares, axis=1)
 
 
+def centres_of(frames: ArrayLike) -> Floats:
+    """Where in the image (N, 2) the centres of points (N, 4) or frames (N, 2 or 3, 3) are.
+
+    Examples
+    --------
+    >>> centres_of([[10, 20, 1, 0]]).tolist(), centres_of([[[5, 0, 10], [0, 5, 20]]]).tolist()
+    ([[10.0, 20.0]], [[10.0, 20.0]])
+    """
+    array = np.asarray(frames, np.float64)
+    return as_points(array)[:, :2] if array.ndim == 2 else as_frames(array)[:, :2, 2]
+
+
+def outside(centres: Floats, shape: Sequence[int]) -> NDArray[np.bool_]:
+    """Which centres (N, 2) lie more than a pixel beyond an image of shape (height, width, ...).
+
+    Examples
+    --------
+    >>> outside(np.array([[39.9, 3], [3, 39.9]]), (30, 40)).tolist()
+    [False, True]
+    """
+    size = np.array([shape[1], shape[0]])
+    return np.asarray(((centres < -1) | (centres > size)).any(axis=1))
+
+
 def inside(frames: ArrayLike, shape: Sequence[int]) -> NDArray[np.bool_]:
     """Which patches (N,) lie wholly in an image of shape (height, width, ...).
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import in_native_order, unmasked
+from mkdesc._support.arrays import HIGHEST, LOWEST, in_native_order, out_of_range, unmasked
 
 _TYPES = ("uint8", "uint16", "float32", "float64")
 
@@ -66,8 +66,21 @@ def _mixed(red: NDArray[Any], green: NDArray[Any], blue: NDArray[Any]) -> NDArra
     return total.astype(red.dtype)
 
 
+def check_gray_range(gray: NDArray[Any]) -> None:
+    """Refuse floats (H, W) that are not from 0 to 1, as those of patches are refused.
+
+    >>> check_gray_range(np.array([[0.0, 255.0]]))
+    Traceback (most recent call last):
+    ValueError: image: has values from 0 to 255; floats must be from 0 to 1: divide by 255, or ...
+    """
+    if gray.dtype.kind == "f":
+        low, high = float(gray.min()), float(gray.max())
+        if low < LOWEST or high > HIGHEST:
+            raise ValueError(f"image: {out_of_range(low, high)}")
+
+
 def as_gray_uint8(image: ArrayLike) -> NDArray[np.uint8]:
-    """Gray uint8 (H, W), as OpenCV's detectors want it; floats must be within [0, 1].
+    """Gray uint8 (H, W), as OpenCV's detectors want it; floats are from 0 to 1, or are clipped.
 
     Examples
     --------
@@ -79,10 +92,5 @@ def as_gray_uint8(image: ArrayLike) -> NDArray[np.uint8]:
         return gray
     if gray.dtype == np.uint16:
         return np.asarray((gray.astype(np.uint32) + 128) // 257, np.uint8)
-    low, high = float(gray.min()), float(gray.max())
-    if low < 0 or high > 1:
-        raise ValueError(
-            f"image: has values from {low:g} to {high:g}; floats must be from 0 to 1: "
-            "divide by 255, or pass uint8"
-        )
-    return np.asarray(gray * 255 + 0.5, np.uint8)
+    check_gray_range(gray)
+    return np.asarray(gray.clip(0, 1) * 255 + 0.5, np.uint8)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 #: Endings of the files that are taken for photographs.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
+
+#: What is wrong with some names in a folder.
+_NOWHERE, _NO_FILE = "a link that leads nowhere", "is a device or a pipe"
 
 
 def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
@@ -16,7 +20,8 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
     ----------
     sources
         Files, which go by their file names, and folders, whose images (of all folders in them,
-        linked ones too, but for hidden files and folders) go by their paths from there.
+        linked ones too, but for hidden files and folders) go by their paths from there. Links to
+        photographs that are gone are listed; links to folders that are gone are warned of.
 
     Examples
     --------
@@ -51,13 +56,21 @@ def check_names(names: Iterable[str], whose: str) -> None:
 
 def _images_of(source: Path) -> dict[str, Path]:
     if not source.exists():
-        raise FileNotFoundError(f"{source} does not exist")
-    if not source.is_dir():
+        what = f": {_NOWHERE}" if source.is_symlink() else " does not exist"
+        raise FileNotFoundError(f"{source}{what}")
+    if source.is_file():
         return {source.name: source}
+    if not source.is_dir():
+        raise ValueError(f"{source}: {_NO_FILE}, expected a photograph or a folder")
     found = {}
     for file in _files_of(source):
-        if file.suffix.lower() in SUFFIXES and file.is_file():
+        there = file.is_file()
+        lost = not there and file.is_symlink()
+        if file.suffix.lower() in SUFFIXES and (there or lost):  # whoever reads it names it
             found[file.relative_to(source).as_posix()] = file
+        elif lost or (file.suffix.lower() in SUFFIXES and not there):
+            what = _NOWHERE if lost else _NO_FILE
+            warnings.warn(f"{file}: {what}; left out", stacklevel=4)
     if not found:
         raise ValueError(f"{source}: no images ({', '.join(SUFFIXES)}) in this folder")
     return found

@@ -85,6 +85,8 @@ def read_gray(
     """
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path}: a folder, expected a photograph")
+    if Path(path).is_char_device() or Path(path).is_block_device():  # without an end
+        raise ValueError(f"{path}: is a device, expected a photograph")
     data = Path(path).read_bytes()
     header = read_header(data)
     pixels = header.width * header.height

@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import in_native_order, unmasked
+from mkdesc._support.arrays import HIGHEST, LOWEST, in_native_order, out_of_range, unmasked
 
 #: Smallest patch side that can be described.
 SMALLEST = 8
-
-#: Floats are from 0 to 1. Only differences count, and interpolation may overshoot: refused are
-#: patches whose values differ by more than this, such as floats from 0 to 255.
-WIDEST = 2.0
 
 #: What :class:`PatchError` says of a patch with NaN or infinity.
 NOT_FINITE = "has NaN or infinity"
@@ -98,16 +94,10 @@ def check_finite(block: NDArray[Any], first: int = 0) -> None:
         raise PatchError(first + int(bad.argmax()), NOT_FINITE)
 
 
-def range_error(index: int, low: float, high: float) -> PatchError:
-    """The error for a patch of floats that are not from 0 to 1."""
-    what = f"has values from {low:g} to {high:g}; floats must be from 0 to 1"
-    return PatchError(index, f"{what}: divide by 255, or pass uint8")
-
-
 def check_range(patches: NDArray[Any], first: int = 0) -> None:
     """Refuse floats (N, ..., W, W) that are not from 0 to 1 but, for instance, from 0 to 255.
 
-    ``first`` is the index of the first patch, for error messages.
+    What interpolation adds is fine. ``first`` is the index of the first patch, for error messages.
 
     >>> check_range(np.linspace(0, 255, 64).reshape(1, 8, 8))
     Traceback (most recent call last):
@@ -119,11 +109,10 @@ def check_range(patches: NDArray[Any], first: int = 0) -> None:
     for start in range(0, len(patches), 256):  # few enough to stay in the cache
         block = patches[start : start + 256]
         low, high = block.min(axis=each), block.max(axis=each)
-        with np.errstate(over="ignore", invalid="ignore"):
-            bad = (high - low > WIDEST) & np.isfinite(high) & np.isfinite(low)
+        bad = ((low < LOWEST) | (high > HIGHEST)) & np.isfinite(high) & np.isfinite(low)
         if bad.any():
             i = int(bad.argmax())
-            raise range_error(first + start + i, low[i], high[i])
+            raise PatchError(first + start + i, out_of_range(low[i], high[i]))
 
 
 def plain_block(block: NDArray[Any], first: int = 0) -> tuple[NDArray[Any], float]:

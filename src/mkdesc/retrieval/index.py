@@ -74,7 +74,8 @@ class Index:
     signatures
         One for each image.
     sources
-        Photographs and folders that it was made of.
+        Photographs and folders that it was made of. Those beside the index, or below the folder
+        that it is in, may be moved or copied with it.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class Index:
         manifest = read_manifest(self.path)
         self.settings = manifest.checked_settings(self.path)
         self.signatures = manifest.load_signatures(self.path)
-        self.sources = [Path(source) for source in manifest.sources]
+        self.sources = manifest.places(self.path)
 
     @cached_property
     def _describer(self) -> Features:

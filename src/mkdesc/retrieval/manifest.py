@@ -14,8 +14,10 @@ does not name any more is removed at last.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ class Manifest:
     made_of
         What these came to: :meth:`mkdesc.features.Settings.to_json`.
     sources
-        Where the images are: files and folders.
+        Where the images are: files and folders, as :func:`recorded` has them.
     words
         File of the visual words.
     learned_of
@@ -69,6 +71,14 @@ class Manifest:
     learned_of: int
     segments: list[str] = field(default_factory=list)
     next: int = 0
+
+    def places(self, folder: Path) -> list[Path]:
+        """Where the images are, for the index in a folder."""
+        base = folder.resolve()
+        try:
+            return [Path(os.path.normpath(base / source)) for source in self.sources]
+        except TypeError:
+            raise _damaged(folder / INDEX) from None
 
     def checked_settings(self, folder: Path) -> Settings:
         """How images are described, if the same model is still there."""
@@ -121,6 +131,25 @@ def read_manifest(folder: Path) -> Manifest:
     if not all(isinstance(name, str) and _OWN.fullmatch(name) for name in named):
         raise _damaged(path)
     return manifest
+
+
+def recorded(folder: Path, sources: Iterable[str | Path]) -> list[str]:
+    """Files and folders of images as an index in ``folder`` keeps them.
+
+    What lies beside the index or below it, by the way from there: it may be moved or copied with
+    the index. All else by its absolute path.
+
+    >>> recorded(Path("/home/index"), ["/home/photos", "/disk/photos"])
+    ['../photos', '/disk/photos']
+    """
+    base = folder.resolve()
+    found = [Path(source).resolve() for source in sources]
+    return [
+        Path(os.path.relpath(one, base)).as_posix()
+        if one.is_relative_to(base.parent)
+        else str(one)
+        for one in found
+    ]
 
 
 def _damaged(path: Path) -> ValueError:

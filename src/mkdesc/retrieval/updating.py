@@ -30,6 +30,7 @@ from mkdesc.retrieval.manifest import (
     Manifest,
     is_part,
     read_manifest,
+    recorded,
     remove_others,
     write_manifest,
 )
@@ -158,7 +159,7 @@ def _updated(
         reason = next(iter(extracted.bad.values()))
         raise ValueError(f"none of {len(images)} images is usable; {reason}")
 
-    folders = [str(Path(source).resolve()) for source in sources]
+    folders = recorded(path, sources)
     state = state or Manifest(asdict(how), made_of, folders, "", 0)
     again = described
     if len(alive) > GROWTH * state.learned_of:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkdesc._support.progress import Progress, no_progress
+from mkdesc._support.targets import check_folder, make_folder
 from mkdesc.descriptor import MKD
 from mkdesc.kernels.parametrization import CARTESIAN, POLAR, as_parametrization
 from mkdesc.kernels.vonmises import VonMises
@@ -232,8 +233,7 @@ def draw_figures(
     whitenings = list(whitenings)
     chosen = choose_whitenings(whitenings)
     target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise NotADirectoryError(f"{target} is a file, expected a folder")
+    check_folder(target)
     figures: dict[str, Callable[[], Figure]] = {
         "figure1-kernels": kernels_figure,
         "figure2-parametrizations": parametrizations_figure,
@@ -242,7 +242,7 @@ def draw_figures(
         "figure5-extended": extended_figure,
     }
     new_figure(1, 1)  # without matplotlib, no folder is made
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     reads = [model_file(whitening) for whitening in whitenings]
     for name in figures:
         for kind in formats:

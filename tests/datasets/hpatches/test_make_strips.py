@@ -15,6 +15,7 @@ from mkdesc.datasets.hpatches.make_strips import (
 from mkdesc.images.cutting import cut_patches
 from mkdesc.images.frames import as_frames, frames_from_points
 from mkdesc.images.jitter import jitter_homographies
+from mkdesc.images.writing import encode_image
 
 STRIPS = ["ref"] + [f"{level}{k}" for level in "eht" for k in range(1, 6)]
 
@@ -115,6 +116,27 @@ def test_what_is_there_is_kept_unless_told_otherwise(sequence, tmp_path):
         make_sequence(sequence, tmp_path, name="strips")
     again = make_sequence(sequence, tmp_path, name="strips", max_patches=6, overwrite=True)
     assert read_strips(again)["ref"].shape == (6 * 65, 65)
+
+
+@pytest.mark.parametrize("moment", ["before", "meanwhile"])
+def test_files_of_others_among_the_strips_are_not_removed(sequence, tmp_path, monkeypatch, moment):
+    made = make_sequence(sequence, tmp_path, name="strips", max_patches=4)
+    before = {file.name: file.read_bytes() for file in made.iterdir()}
+    notes = made / "notes.txt"
+    if moment == "before":
+        notes.write_text("mine")
+    else:
+
+        def encode(*given):
+            notes.write_text("mine")
+            return encode_image(*given)
+
+        monkeypatch.setattr("mkdesc.datasets.hpatches.make_strips.encode_image", encode)
+    with pytest.raises(FileExistsError, match=r"strips: .* for example notes\.txt"):
+        make_sequence(sequence, tmp_path, name="strips", max_patches=6, overwrite=True)
+    assert notes.read_text() == "mine"
+    assert {name: (made / name).read_bytes() for name in before} == before
+    assert {folder.name for folder in tmp_path.iterdir()} == {"strips", "v_noise"}
 
 
 def test_a_failure_leaves_nothing_behind(sequence, tmp_path, monkeypatch):

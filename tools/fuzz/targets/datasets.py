@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -236,10 +237,12 @@ def _read_stores(folder: Path) -> None:
     """The beginning and the end: chunks that are not there are zeros, for as long as it says."""
     from mkdesc.datasets.patch_files import open_patches
 
-    for file in folder.iterdir():
-        source = open_patches(file)
-        source.read(0, min(3, source.count))
-        source.read(max(0, source.count - 3), source.count)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* chunks are not there, and are read as")  # it is said
+        for file in folder.iterdir():
+            source = open_patches(file)
+            source.read(0, min(3, source.count))
+            source.read(max(0, source.count - 3), source.count)
 
 
 def _parquet(folder: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d
 
+from mkdesc._support.arrays import HIGHEST, LOWEST, out_of_range
 from mkdesc._support.check import MOST_SQUARES, check_integer
 from mkdesc.compute.terms import Plane, make_terms
 from mkdesc.compute.torch.derivatives import gradients, second_order, smoothed
@@ -28,7 +29,7 @@ from mkdesc.compute.torch.stages import head_module, to_head
 from mkdesc.compute.torch.sums import Sums
 from mkdesc.heads.head import Head
 from mkdesc.kernels.parametrization import Parametrization
-from mkdesc.kernels.patches import SMALLEST, WIDEST, range_error
+from mkdesc.kernels.patches import SMALLEST
 from mkdesc.kernels.pixelfeatures import own_features
 
 #: Patches at a time where no gradients are wanted: bounds the memory, and on a CPU keeps what is
@@ -41,8 +42,8 @@ TINY_TAP = 1e-6
 _INTEGERS = {torch.uint8: 255, torch.uint16: 65535}
 
 
-def check_range(patches: Tensor) -> None:
-    """Refuse floats (N, ..., W, W) that are not from 0 to 1, on the CPU.
+def check_range(patches: Tensor, name: str = "patches") -> None:
+    """Refuse floats (N, ..., W, W) that are not from 0 to 1, on the CPU; by name of the argument.
 
     On other devices nothing is looked at: to wait for the answer takes longer than to describe.
     """
@@ -52,10 +53,10 @@ def check_range(patches: Tensor) -> None:
         return
     each = patches.detach().reshape(len(patches), -1)
     low, high = each.amin(1), each.amax(1)
-    bad = ((high - low) > WIDEST) & high.isfinite() & low.isfinite()
+    bad = ((low < LOWEST) | (high > HIGHEST)) & high.isfinite() & low.isfinite()
     if bad.any():
         i = int(bad.int().argmax())
-        raise range_error(i, float(low[i]), float(high[i]))
+        raise ValueError(f"{name}[{i}] {out_of_range(float(low[i]), float(high[i]))}")
 
 
 class Descriptor(nn.Module):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.files import atomic_path
+from mkdesc._support.targets import make_folder
 
 
 def read_csv(folder: str | Path, sequence: str, image: str) -> NDArray[np.float32]:
@@ -52,8 +53,7 @@ def write_csv(folder: str | Path, sequence: str, image: str, descriptors: ArrayL
     values = np.asarray(descriptors, np.float32)
     if values.ndim != 2:
         raise ValueError(f"descriptors: expected shape (N, D), got {values.shape}")
-    target = Path(folder) / sequence
-    target.mkdir(parents=True, exist_ok=True)
+    target = make_folder(Path(folder) / sequence)
     line = ",".join(["%.9g"] * values.shape[1]) + "\n"
     with (
         atomic_path(target / f"{image}.csv") as partial,

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_folder, read_json
-from mkdesc._support.targets import check_replaced
+from mkdesc._support.targets import check_replaced, make_folder
 from mkdesc._support.workfolder import check_settings, content_part, fingerprint
 from mkdesc.datasets.homographies import read_homography
 from mkdesc.datasets.hpatches.layout import NOISES, image_name
@@ -62,6 +62,15 @@ TARGETS = 5
 SIDE = 10.0
 #: Strips longer than this could not be read again by OpenCV.
 MOST_PATCHES = 16_000
+
+#: What says of what a folder of strips was made, and the other files in it.
+_RECORD, _KEYPOINTS = "sequence.json", "ref.keypoints.csv"
+_STRIPS = [image_name(level, k) for level in NOISES for k in range(1, TARGETS + 1)]
+_WRITTEN = {
+    _KEYPOINTS,
+    "ref.png",
+    *(f"{strip}{ending}" for strip in _STRIPS for ending in (".png", ".jitter.csv")),
+}
 
 _SUFFIXES = (".png", ".ppm", ".pgm", ".jpg", ".jpeg")
 _DRAWN = COLUMNS[:6]  # HPatches knows no perspective in its jitter
@@ -103,11 +112,24 @@ def check_made(folder: str | Path, target: str | Path, **settings: Any) -> None:
     settings
         Those asked for, as :func:`make_sequence` names them.
     """
-    record = Path(target, "sequence.json")
+    record = Path(target, _RECORD)
     found = read_json(record) if record.is_file() else None
     wanted = {**settings, "inputs": _inputs(Path(folder))}
     known = {key: found.get(key) for key in wanted} if isinstance(found, dict) else None
     check_settings(target, known, wanted)
+
+
+def check_strips(target: str | Path, folders: Sequence[str | Path]) -> None:
+    """Refuse to replace a folder by strips if it is an input, or has other files in it.
+
+    Parameters
+    ----------
+    target
+        Where the strips are to be; it need not be there.
+    folders
+        Images and homographies, which are read.
+    """
+    check_replaced(target, folders, _RECORD, _WRITTEN)
 
 
 def _find(folder: Path, names: Sequence[str]) -> Path:
@@ -227,7 +249,7 @@ def make_sequence(
     finder = make_detector(detector, n_threads=n_threads)
     inputs = _inputs(folder)
     images, homographies = read_sequence(folder)
-    check_replaced(target, folder, "sequence.json")
+    check_strips(target, [folder])
     found = finder.detect(images[0]).strongest()
     found = found.take(found.points[:, 2] >= min_sigma)
     frames = to_frames(found, side)
@@ -265,20 +287,20 @@ def make_sequence(
         "homographies": [matrix.tolist() for matrix in homographies],
         "inputs": inputs,
     }
-    root.mkdir(parents=True, exist_ok=True)
-    with atomic_folder(target) as partial:
+    make_folder(root)
+    with atomic_folder(target, new=not overwrite) as partial:
         for strip, (image, where) in cut.items():
             patches = cut_patches(image, where[chosen], patch_size, n_threads=n_threads)
             png = encode_image(".png", patches.reshape(-1, patch_size))
             (partial / f"{strip}.png").write_bytes(png)
         table = np.column_stack([found.points, found.scores])[chosen]
-        _write_table(partial / "ref.keypoints.csv", "x,y,sigma,angle,response", table)
+        _write_table(partial / _KEYPOINTS, "x,y,sigma,angle,response", table)
         for strip, jitter in drawn.items():
             rows = jitter[chosen, : len(_DRAWN)]
             _write_table(partial / f"{strip}.jitter.csv", ",".join(_DRAWN), rows)
-        (partial / "sequence.json").write_text(
-            json.dumps(settings, indent=1) + "\n", encoding="utf-8"
-        )
+        text = json.dumps(settings, indent=1) + "\n"
+        (partial / _RECORD).write_text(text, encoding="utf-8")
+        check_strips(target, [folder])  # once more: there was time to put something there
     return target
 
 

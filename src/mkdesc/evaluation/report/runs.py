@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeVar
 
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.installed import versions
-from mkdesc._support.targets import check_target, is_same
+from mkdesc._support.targets import check_folder, check_target, is_same
 from mkdesc._support.text import shorten
 from mkdesc._support.workfolder import WorkFolder, content_part
 from mkdesc.evaluation.report.page import OWN_PAGE, Picture, page_of, pairs_csv
@@ -172,7 +172,7 @@ def check_results(
     for read in reads:
         if is_same(folder, read):
             raise ValueError(f"{folder}: is one of the runs ({read}); choose another output")
-    if Path(folder).is_dir():
+    if check_folder(folder).is_dir():
         _check_files(folder, reads, overwrite)
 
 

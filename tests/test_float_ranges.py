@@ -1,0 +1,61 @@
+"""Floats are from 0 to 1: one rule, and one advice, wherever they come in."""
+
+from importlib.util import find_spec
+
+import cv2
+import numpy as np
+import pytest
+
+import mkdesc
+
+#: Floats that are not from 0 to 1, and what to do about them.
+RANGES = {
+    "from 0 to 255": (lambda one: 255 * one, "divide by 255, or pass uint8"),
+    "from -1 to 1": (lambda one: 2 * one - 1, "scale them to 0 to 1"),
+    "about 0": (lambda one: one - 0.5, "scale them to 0 to 1"),
+    "too bright": (lambda one: 1.6 * one, "clip or scale them"),
+}
+#: Floats that are from 0 to 1 but for rounding, or for what interpolation adds.
+FINE = {
+    "rounded": lambda one: np.where(one > 0.99, np.nextafter(1, 2, dtype=one.dtype), one),
+    "cubic": lambda one: 1.5 * one - 0.25,
+}
+
+
+def _ways(tmp_path):
+    """Whatever takes floats, by name: of patches (N, 1, 64, 64), and of images as large."""
+    features = mkdesc.Features(20)
+
+    def by_file(patches):
+        np.save(tmp_path / "in.npy", patches)
+        mkdesc.batches.describe_file(tmp_path / "in.npy", tmp_path / "out.npy")
+
+    yield "transform", lambda patches: mkdesc.load_model("extended").transform(patches)
+    yield "describe", mkdesc.describe
+    yield "resized", mkdesc.MKD(patch_size=16, resize=True).transform
+    yield "describe_file", by_file
+    yield "images", lambda patches: [features.detectAndCompute(one[0]) for one in patches]
+    points = np.array([[32, 32, 2, 0.0]])
+    yield "points", lambda patches: [features.describe(one[0], points) for one in patches]
+    yield "match_images", lambda patches: mkdesc.match_images(patches[0, 0], patches[-1, 0])
+    if find_spec("torch") is not None:
+        import torch
+
+        from mkdesc.torch import Features, MKDescriptor
+
+        yield "module", lambda patches: MKDescriptor("extended")(torch.from_numpy(patches))
+        yield "torch images", lambda patches: Features(max_keypoints=20)(torch.from_numpy(patches))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_rule_for_floats_everywhere(tmp_path, rng, dtype):
+    patches = cv2.GaussianBlur(rng.random((64, 64, 3)), (0, 0), 1)
+    patches = (patches - patches.min()) / (patches.max() - patches.min())
+    good = np.ascontiguousarray(patches.transpose(2, 0, 1)[:, None], dtype)
+    good[:, :, 0, :2] = 0, 1
+    for name, use in _ways(tmp_path):
+        for change in FINE.values():
+            use(change(good).astype(dtype))
+        for what, (change, advice) in RANGES.items():
+            with pytest.raises(ValueError, match=f"floats must be from 0 to 1: {advice}"):
+                raise AssertionError(name, what, use(change(good).astype(dtype)))
