@@ -13,6 +13,7 @@ from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
+from mkdesc.matching.order import share_reversed
 from mkdesc.matching.positions import as_positions
 
 #: What matches can agree on, and how many must do so to mean anything: between photographs that
@@ -30,6 +31,11 @@ OFF_PLANE = 5.0
 #: must be for each one on it: wrong matches are not as random as chance is. Of 20 pairs of flat
 #: scenes 4 pass the first, with at most 0.06 for one; 14 of 15 of deep ones have 0.5 and more.
 DEPTH_BY_CHANCE, DEPTH_SHARE = -6.0, 0.1
+
+#: Share of the places off the plane that may change order with others on their epipolar lines;
+#: and of the matches that agree on those lines, the share that the plane must have to be taken
+#: instead: where it has less, order or not, nothing is flat.
+DEPTH_REVERSED, PLANE_SHARE = 0.08, 0.45
 
 #: Share of the matches of a fundamental matrix that an essential one must keep to be preferred.
 POSED = 0.8
@@ -267,7 +273,13 @@ def _has_depth(
     # Two matches off the plane make an epipolar geometry of a homography.
     width, height = np.ptp(there, axis=0) + 1
     strip = strip_share(threshold, (height, width))
-    return false_alarms(agree, int(off.sum()), strip, 2) < DEPTH_BY_CHANCE
+    if false_alarms(agree, int(off.sum()), strip, 2) >= DEPTH_BY_CHANCE:
+        return False
+    if flat.inliers.sum() < PLANE_SHARE * deep.inliers.sum():
+        return True
+    assert deep.matrix is not None
+    both = (xy[deep.inliers] for xy in (here, there))
+    return share_reversed(deep.matrix, *both, off[deep.inliers]) < DEPTH_REVERSED
 
 
 def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
