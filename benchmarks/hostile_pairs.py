@@ -98,7 +98,7 @@ def texts() -> Iterator[Hostile]:
         second = first[:shared] + [line(rng) for _ in range(23 - shared)]
         a, one = seen(rng, page(first, font), far)
         b, other = seen(rng, page(second, font), far)
-        truth = _of_part(one, other, lambda xy, last=36 * shared + 30: xy[:, 1] < last)
+        truth = _above(36 * shared + 30, one, other)
         yield Hostile("text", f"font {font} shared {shared} far {far:g}", a, b, truth)
         if shared == 4:
             b, other = seen(rng, page(first, font), far)
@@ -111,13 +111,13 @@ def texts() -> Iterator[Hostile]:
             )
 
 
-def _of_part(
-    one: np.ndarray, other: np.ndarray, inside: Callable[[np.ndarray], np.ndarray]
-) -> Truth:
+def _above(last: float, one: np.ndarray, other: np.ndarray) -> Truth:
+    """Where what is drawn above a row of pixels is; one and other: how the drawing is seen."""
+
     def truth(xy: np.ndarray) -> np.ndarray:
         drawn = through(np.linalg.inv(one))(xy)
         there = through(other)(drawn)
-        there[~inside(drawn)] = np.nan
+        there[drawn[:, 1] >= last] = np.nan
         return there
 
     return truth
@@ -296,6 +296,7 @@ def overlaid(data: Path) -> Iterator[Hostile]:
 
 
 def hostile(data: Path) -> Iterator[Hostile]:
+    """All of them; kinds that begin with "same" are to be believed."""
     yield from texts()
     yield from grids()
     yield from puzzles(data)

@@ -150,7 +150,7 @@ def choose_geometry(
     threshold: float,
     posed: bool,
 ) -> Verified:
-    """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth.
+    """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth, in order.
 
     Where one photograph is mirrored, that is the plane of :mod:`mkdesc.matching.mirrored`.
 
@@ -263,7 +263,7 @@ def _rays(camera: Floats, xy: Floats) -> Floats:
 def _has_depth(
     flat: Verified, deep: Verified, here: Floats, there: Floats, threshold: float
 ) -> bool:
-    """Whether matches off the homography agree on the epipolar geometry, beyond chance."""
+    """Whether matches off the plane agree on depth: beyond chance, in order along the lines."""
     if flat.matrix is None:
         return True
     off = transfer_errors(flat.matrix, here, there) > OFF_PLANE * threshold
@@ -278,8 +278,8 @@ def _has_depth(
     if flat.inliers.sum() < PLANE_SHARE * deep.inliers.sum():
         return True
     assert deep.matrix is not None
-    both = (xy[deep.inliers] for xy in (here, there))
-    return share_reversed(deep.matrix, *both, off[deep.inliers]) < DEPTH_REVERSED
+    a, b, asked = here[deep.inliers], there[deep.inliers], off[deep.inliers]
+    return share_reversed(deep.matrix, a, b, asked) < DEPTH_REVERSED
 
 
 def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
