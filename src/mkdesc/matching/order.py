@@ -20,7 +20,7 @@ PLACE = 0.01
 #: apart than that along it.
 STRIP = 0.02
 
-#: Places that are looked at, at most.
+#: Matches that are looked at, at most: these, evenly, of all.
 MOST = 500
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,8 @@ def share_reversed(
     """
     sides = [float(np.hypot(*np.ptp(xy, axis=0))) if len(xy) else 0.0 for xy in (here, there)]
     radii = (PLACE * side for side in sides)
-    places = first_of_each(*zip((here, there), radii, strict=True))[:MOST]
+    some = np.linspace(0, len(here) - 1, min(len(here), MOST)).astype(np.int64)
+    places = some[first_of_each(*zip((here[some], there[some]), radii, strict=True))]
     left, _, right = np.linalg.svd(matrix)
     steps = [
         _along_lines(xy[places], other[places], lines, epipole, STRIP * side)
