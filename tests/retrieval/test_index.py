@@ -412,6 +412,16 @@ def test_scenes_are_told_apart(index):
     assert found == [[f"{scene}/{number}.png" for number in range(3)] for scene in range(3)]
 
 
+def test_strangers_that_share_a_logo_are_no_place(view, tmp_path):
+    (tmp_path / "photos").mkdir()
+    for stranger in range(4):
+        image = view(stranger)
+        image[100:180, 20:220] = view(99)[:80, :200]
+        cv2.imwrite(str(tmp_path / f"photos/{stranger}.png"), image)
+    mkdesc.build_index(tmp_path / "photos", tmp_path / "index", FEW)
+    assert list(map(len, find_groups(mkdesc.Index(tmp_path / "index")))) == [1, 1, 1, 1]
+
+
 def _agreement(count):
     return Agreement(np.zeros((count, 2)), np.zeros((count, 2)), Verdict("verified", "as told"))
 

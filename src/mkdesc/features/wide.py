@@ -37,7 +37,14 @@ from mkdesc.matching.two_view_geometry import (
     verify,
     verify_near_plane,
 )
-from mkdesc.matching.two_views import TwoViewResult, judged, nothing_found, tentative_matches
+from mkdesc.matching.two_views import (
+    TwoViewResult,
+    judged,
+    not_counting,
+    nothing_found,
+    tentative_matches,
+    without_overlay,
+)
 from mkdesc.matching.verification import transfer_errors
 
 #: Tilts of the views of one level after the other; 1: the photographs themselves.
@@ -102,19 +109,21 @@ def match_wide(
     known: list[Both] = []
     result: TwoViewResult | None = None
     ambiguous: Verdict | None = None
+    over = 0
     for tilt in TILTS:
         found = _look(images, tilt, features, most, threads, progress, end)
         if found is None:
             assert result is not None  # the first level is always tried
             reason = f"not all views were tried: the time limit of {limit:g} s was over"
-            result = result._replace(verdict=Verdict(UNVERIFIED, reason))
+            result = result._replace(verdict=not_counting(Verdict(UNVERIFIED, reason), over))
             break
         known.append(found)
         progress("matching what was seen", 0, 0)
         firsts, seconds = zip(*known, strict=True)
         seen = join_features(firsts), join_features(seconds)
-        matches = tentative_matches(*seen, RATIO)
+        matches, over = without_overlay(seen, tentative_matches(*seen, RATIO), options)
         result = _judged(images, seen, matches, features, options, most)
+        result = result._replace(verdict=not_counting(result.verdict, over))
         if result.verdict.name == VERIFIED:
             if result.verified.geometry == "homography":
                 return _both_ways(images, result, features, most, threads)

@@ -12,6 +12,7 @@ from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.guided import rematch
 from mkdesc.matching.judging import VERIFIED, Verdict, judge
 from mkdesc.matching.nearest import match_descriptors
+from mkdesc.matching.overlays import overlaid
 from mkdesc.matching.two_view_geometry import TwoViewOptions, of_pixels, plane_near, verify
 from mkdesc.matching.verification import Verified
 
@@ -47,8 +48,30 @@ def match_and_verify(
     found = match_descriptors(
         a.descriptors, b.descriptors, ratio=ratio, bits=a.bits, device=options.device
     )
-    matches = FrameMatches.of(a, b, found.pairs, found.distances)
-    return judged((a, b), matches, verify(matches, options.geometry, options), options)
+    matches, over = without_overlay(
+        (a, b), FrameMatches.of(a, b, found.pairs, found.distances), options
+    )
+    result = judged((a, b), matches, verify(matches, options.geometry, options), options)
+    return result._replace(verdict=not_counting(result.verdict, over))
+
+
+def without_overlay(
+    features: tuple[LocalFeatures, LocalFeatures], matches: FrameMatches, options: TwoViewOptions
+) -> tuple[FrameMatches, int]:
+    """The matches of what the photographs show, and how many are of what lies over both."""
+    over = overlaid(features, matches, options.sizes)
+    return matches.take(~over), int(over.sum())
+
+
+def not_counting(verdict: Verdict, over: int) -> Verdict:
+    """A verdict that also tells of so many matches of what lies over both photographs."""
+    if not over:
+        return verdict
+    said = (
+        f"{over} matches on what lies over both photographs, such as a logo, a date or a frame, "
+        "do not count"
+    )
+    return verdict._replace(reason=f"{verdict.reason}; {said}")
 
 
 def judged(

@@ -13,6 +13,7 @@ from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
+from mkdesc.matching.order import share_reversed
 from mkdesc.matching.positions import as_positions
 
 #: What matches can agree on, and how many must do so to mean anything: between photographs that
@@ -30,6 +31,11 @@ OFF_PLANE = 5.0
 #: must be for each one on it: wrong matches are not as random as chance is. Of 20 pairs of flat
 #: scenes 4 pass the first, with at most 0.06 for one; 14 of 15 of deep ones have 0.5 and more.
 DEPTH_BY_CHANCE, DEPTH_SHARE = -6.0, 0.1
+
+#: Share of the places off the plane that may change order with others on their epipolar lines;
+#: and of the matches that agree on those lines, the share that the plane must have to be taken
+#: instead: where it has less, order or not, nothing is flat.
+DEPTH_REVERSED, PLANE_SHARE = 0.08, 0.45
 
 #: Share of the matches of a fundamental matrix that an essential one must keep to be preferred.
 POSED = 0.8
@@ -144,7 +150,7 @@ def choose_geometry(
     threshold: float,
     posed: bool,
 ) -> Verified:
-    """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth.
+    """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth, in order.
 
     Where one photograph is mirrored, that is the plane of :mod:`mkdesc.matching.mirrored`.
 
@@ -257,7 +263,7 @@ def _rays(camera: Floats, xy: Floats) -> Floats:
 def _has_depth(
     flat: Verified, deep: Verified, here: Floats, there: Floats, threshold: float
 ) -> bool:
-    """Whether matches off the homography agree on the epipolar geometry, beyond chance."""
+    """Whether matches off the plane agree on depth: beyond chance, in order along the lines."""
     if flat.matrix is None:
         return True
     off = transfer_errors(flat.matrix, here, there) > OFF_PLANE * threshold
@@ -267,7 +273,13 @@ def _has_depth(
     # Two matches off the plane make an epipolar geometry of a homography.
     width, height = np.ptp(there, axis=0) + 1
     strip = strip_share(threshold, (height, width))
-    return false_alarms(agree, int(off.sum()), strip, 2) < DEPTH_BY_CHANCE
+    if false_alarms(agree, int(off.sum()), strip, 2) >= DEPTH_BY_CHANCE:
+        return False
+    if flat.inliers.sum() < PLANE_SHARE * deep.inliers.sum():
+        return True
+    assert deep.matrix is not None
+    a, b, asked = here[deep.inliers], there[deep.inliers], off[deep.inliers]
+    return share_reversed(deep.matrix, a, b, asked) < DEPTH_REVERSED
 
 
 def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
