@@ -10,7 +10,6 @@ from mkdesc._support.threads import checked_threads
 from mkdesc.batches import describe_file
 from mkdesc.cli.cluster import long_work
 from mkdesc.cli.options import Cluster, Device, Dtype, Overwrite
-from mkdesc.cli.progress import say
 
 
 def command(
@@ -73,4 +72,4 @@ def command(
             dtype=dtype,
             **work,
         )
-    say(f"{output}: {count} descriptors of {width} numbers")
+    print(f"{output}: {count} descriptors of {width} numbers")

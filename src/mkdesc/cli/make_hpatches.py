@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mkdesc.cli.options import Detector
-from mkdesc.cli.progress import progress, resumable, say
+from mkdesc.cli.progress import progress, resumable
 from mkdesc.datasets.hpatches.layout import Sequence
 from mkdesc.datasets.hpatches.make_strips import SIDE, check_made, check_strips, make_sequence
 
@@ -60,7 +60,7 @@ def command(
                 check_made(folder, output / name, **settings)
             bar.advance(task)
     for name in names:
-        say(f"{name}: {len(Sequence(output / name))} patches")
+        print(f"{name}: {len(Sequence(output / name))} patches")
     kept = len(names) - made
     there = f", {kept} were there already" if kept else ""
-    say(f"{output}: {made} sequences made{there}")
+    print(f"{output}: {made} sequences made{there}")
