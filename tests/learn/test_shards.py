@@ -24,6 +24,7 @@ from mkdesc.learn import (
     sources,
 )
 from mkdesc.learn.file_shards import RowShard, pairs_among, whole_points
+from mkdesc.learn.learner import work_folder
 from mkdesc.learn.photos import Recipe
 from mkdesc.learn.shards import Part, held_out
 
@@ -97,6 +98,9 @@ def test_processes_send_sums_through_files_and_go_on(mkd, processes, tmp_path):
         learn_model(cut(5), mkd, whitening=Whitening("gda", 16), workers=processes, parts=folder)
     with pytest.raises(ValueError, match="parts: expected a folder"):
         learn_model(cut(5), mkd, whitening=whitening, workers=processes)
+    (folder / "mine.txt").write_text("of somebody else")
+    work_folder(folder).discard()
+    assert [path.name for path in folder.iterdir()] == ["mine.txt"]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -24,6 +23,7 @@ from mkdesc.descriptor import MKD
 from mkdesc.features import Features
 from mkdesc.images.frames import SIDE
 from mkdesc.learn import Learned, sources
+from mkdesc.learn.learner import work_folder
 from mkdesc.learn.photos import VIEWS, Recipe
 from mkdesc.learn.ratio import KEYPOINTS
 from mkdesc.models import DEFAULT_MODEL, model_file, read_card
@@ -81,7 +81,7 @@ def _learn(
             given = {"trained": trained, "workers": workers, "parts": parts}
             learned = run(mkd=mkd, whitening=whitening, progress=progress, **given)
             learned.save(output, overwrite=how.overwrite)
-            shutil.rmtree(parts)
+            work_folder(parts).discard()
     print_report(learned, output)
     return learned
 

@@ -198,13 +198,18 @@ def check_points(points: int, patches: int) -> None:
         )
 
 
+def work_folder(parts: Path) -> WorkFolder:
+    """The folder of parts as what is begun, continued, and discarded when all is done."""
+    return WorkFolder(str(parts), str(parts / RECORD))
+
+
 def _begin(folder: Path, shards: Sequence[Shard], *settings: Any) -> None:
     """Make a folder of parts, or refuse one that has parts of something else."""
     with np.printoptions(threshold=sys.maxsize):  # all of every array
         made_of = repr([*shards, *settings])
     digest = hashlib.sha256(made_of.encode()).hexdigest()
     inputs = {str(file): file for shard in shards for file in getattr(shard, "inputs", ())}
-    WorkFolder(str(folder), str(folder / RECORD)).open({"data and settings": digest}, inputs)
+    work_folder(folder).open({"data and settings": digest}, inputs)
 
 
 def _checked(mkd: MKD | None, whitening: Whitening | None) -> tuple[MKD, Whitening]:
