@@ -96,10 +96,10 @@ def test_make_hpatches_resumes(tmp_path, run):
     arguments = ("make-hpatches", folder, "-o", tmp_path / "out", "--max-patches", 5)
     done = run(*arguments)
     assert done.returncode == 0, done.stderr
-    assert "1 sequences made" in done.stderr
+    assert "1 sequences made" in done.stdout
     made = (tmp_path / "out" / "i_noise" / "t5.png").read_bytes()
-    assert "0 sequences made, 1 were there already" in run(*arguments).stderr
-    assert "1 sequences made" in run(*arguments, "--overwrite").stderr
+    assert "0 sequences made, 1 were there already" in run(*arguments).stdout
+    assert "1 sequences made" in run(*arguments, "--overwrite").stdout
     assert (tmp_path / "out" / "i_noise" / "t5.png").read_bytes() == made
     other = run(*arguments, "--seed", 1)
     assert other.returncode == 2

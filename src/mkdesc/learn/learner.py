@@ -105,7 +105,7 @@ def learn_model(
     >>> from mkdesc.learn import TrainingBlock
     >>> rng = np.random.default_rng(0)
     >>> points = np.repeat(rng.random((400, 16, 16)), 2, axis=0)
-    >>> patches = (points + rng.uniform(-0.4, 0.4, points.shape)).astype(np.float32)
+    >>> patches = (points + rng.uniform(-0.3, 0.3, points.shape)).astype(np.float32)
     >>> block = TrainingBlock(patches, np.repeat(np.arange(400), 2))
     >>> learned = learn_model([block], MKD("cartesian", 16), whitening=Whitening("lw", 32))
     >>> learned.mkd.transform(patches).shape, learned.report.points

@@ -44,7 +44,7 @@ for name, size, kind in json.loads(sys.argv[1]):
     patches[1, : size // 2] = 200  # flat above
     patches[2] = 9
     patches = torch.from_numpy(patches)
-    patches = patches if kind == "uint8" else patches.float() / 300 + 7
+    patches = patches if kind == "uint8" else patches.float() / 300 + 0.1
     raw = name not in bundled_models()
     if name == "two squares":
         descriptor = MKDescriptor(two_squares())

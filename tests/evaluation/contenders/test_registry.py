@@ -30,7 +30,7 @@ def patches(rng):
 @pytest.fixture
 def model(tmp_path, rng):
     points = np.repeat(rng.random((300, 16, 16)), 2, axis=0)
-    noisy = (points + rng.uniform(-0.4, 0.4, points.shape)).astype(np.float32)
+    noisy = (points + rng.uniform(-0.3, 0.3, points.shape)).astype(np.float32)
     block = TrainingBlock(noisy, np.repeat(np.arange(300), 2))
     learned = learn_model([block], mkdesc.MKD("cartesian", 16), whitening=Whitening("lw", 32))
     learned.save(tmp_path / "m.safetensors")
