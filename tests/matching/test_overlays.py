@@ -49,6 +49,18 @@ def test_strangers_with_the_same_logo_or_frame_are_strangers(over, wide):
     assert "lies over both photographs, such as a logo" in found.reason
 
 
+@pytest.mark.parametrize(("over", "wide"), [(with_frame, False), (with_logo, True)])
+def test_noise_moves_some_of_it(over, wide):
+    """What is left of a frame that noise moved by a pixel or two is as far from being a scene."""
+    rng = np.random.default_rng(5)
+    for seed in range(1, 5):
+        a, b = (
+            np.clip(over(scene(k)) + rng.normal(0, 20, SIZE), 0, 255).astype(np.uint8)
+            for k in (0, seed)
+        )
+        assert matched(a, b, wide=wide, limit=1e-3).verdict == "unverified"
+
+
 def test_a_logo_is_known_by_its_corner_where_sizes_differ():
     small = scene(1)[:400, :560]
     found = matched(with_logo(scene(0)), with_logo(small, 560 - 240, 400 - 110))

@@ -186,6 +186,7 @@ def _judged(
                 join_features([seen[0], check.seen[0]]),
                 join_features([seen[1], check.seen[1]]),
             )
+            both, _ = without_overlay(whole, both, options)
             result = judged(whole, both, verify_near_plane(both, check.matrix, options), options)
             doubt = result.verdict
             if doubt.name == VERIFIED:

@@ -1,10 +1,11 @@
 """What lies over both photographs, at the same pixels: a logo, a date, a frame.
 
 It is in both files, but no camera saw it: it says nothing about what they show. Its matches do not
-move at all, while hardly any other moves by a pixel or two (what a camera sees moves by more and
-by less), and they cover a small part of what there is to be matched. The photographs of a camera
+move at all, while few others move by a pixel or two (what a camera sees moves by more and by
+less), and they cover a small part of what there is to be matched. The photographs of a camera
 that stands still do not move either, but all over. (COLMAP has such a test for watermarks, for
-the borders of images alone.)
+the borders of images alone.) What else is matched between places of such matches is of the same
+thing: noise moves some of it, and it may look like itself elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
+from mkdesc.matching.near import distance_to_nearest
 
 #: Pixels by which what lies over photographs may move, and up to which others may not: there must
 #: be so many times as many of the former. In photographs of one scene there are 0.3 to 0.8 times
@@ -29,6 +31,10 @@ FEWEST = 10
 #: photographs of a camera that stands still, the second one compressed until little is left
 #: (ubc 1-6). A cell is as wide as this share of the diagonal.
 COVERED, CELL = 0.4, 0.05
+
+#: What else is of the same thing: what moves by so few pixels, and what lies as near to matches that
+#: stand still, in both photographs, as this share of the diagonal.
+SLIGHTLY, NEAR = 5.0, 0.02
 
 Flags = NDArray[np.bool_]
 
@@ -73,7 +79,11 @@ def overlaid(
     )
     if few or max(covered) >= COVERED:
         return np.zeros(len(here), np.bool_)
-    return still
+    near = [
+        distance_to_nearest(xy[still], xy) < NEAR * np.hypot(*size)
+        for xy, size in zip((here, there), sizes, strict=True)
+    ]
+    return (least < SLIGHTLY) | (near[0] & near[1])
 
 
 def _share_covered(every: NDArray[np.float64], some: NDArray[np.float64], cell: float) -> float:
