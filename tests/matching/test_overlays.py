@@ -51,7 +51,7 @@ def test_strangers_with_the_same_logo_or_frame_are_strangers(over, wide):
 
 @pytest.mark.parametrize(("over", "wide"), [(with_frame, False), (with_logo, True)])
 def test_noise_moves_some_of_it(over, wide):
-    """What is left of a frame that noise moved by a pixel or two is as far from being a scene."""
+    """What is left of a frame that noise moved by a pixel or two is no scene either."""
     rng = np.random.default_rng(5)
     for seed in range(1, 5):
         a, b = (
