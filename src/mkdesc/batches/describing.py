@@ -139,8 +139,13 @@ def describe_file(
     if model is None and raw is None:
         model = PATCH_MODEL
     how = DescribeSettings(model and _everywhere(model), raw, patches.size, resize, device, dtype)
-    nothing = np.empty((0, patches.squares, patches.size, patches.size), np.uint8)
-    described = how.open().transform(nothing)
+    mkd = how.open()
+    if patches.squares != mkd.squares:
+        raise ValueError(
+            f"{source}: has {patches.squares} square(s) of each keypoint, but the model looks at "
+            f"{mkd.squares}: expected patches (N, {mkd.squares}, W, W)"
+        )
+    described = mkd.transform(np.empty((0, mkd.squares, patches.size, patches.size), np.uint8))
     width, kind = described.shape[1], described.dtype.name
     target = FORMATS[Path(location).suffix](location, patches.count, width, ROWS, kind)
     work = target.work

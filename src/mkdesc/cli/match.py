@@ -153,8 +153,10 @@ def command(
         seen = ((a, found.keypoints_a), (b, found.keypoints_b))
         bare = [str(path) for path, keypoints in seen if not len(keypoints)]
         why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
-        hint = "" if wide or bare else "; try --wide, which also matches synthetic views"
-        print(f"error: {a} and {b}: {why} ({geometry}){hint}", file=sys.stderr)
+        hint = "; try --wide, which also matches synthetic views"
+        if wide or bare:
+            hint = "; --limit SECONDS allows more" if "time limit" in why else ""
+        print(f"error: {a} and {b}: {why}{hint}", file=sys.stderr)
         raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)
 
 

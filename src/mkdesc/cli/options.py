@@ -53,7 +53,10 @@ Overwrite = Annotated[
     ),
 ]
 Limit = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Seconds of learning, at most.")
+    float | None,
+    typer.Option(
+        metavar="SECONDS", help="Seconds for all of it, at most: reading, making views, learning."
+    ),
 ]
 Dtype = Annotated[str, typer.Option(help="Type of the descriptors: float32, int8, uint8 or bits.")]
 

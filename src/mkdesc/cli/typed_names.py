@@ -39,6 +39,8 @@ def as_typed(message: str, parameters: Sequence[Any]) -> str:
     '--keypoints: expected an integer >= 1, got 0'
     >>> as_typed("photo: no such file: nope.jpg", known)
     'A: no such file: nope.jpg'
+    >>> as_typed("max_keypoints: expected an integer >= 1 or None, got 0", known)
+    '--keypoints: expected an integer >= 1, got 0'
     >>> as_typed("nope.jpg: not an image", known)
     'nope.jpg: not an image'
     """
@@ -48,6 +50,7 @@ def as_typed(message: str, parameters: Sequence[Any]) -> str:
     name, rest = OPTIONS.get(found[1], found[1]), message[found.end() :]
     if name == "output" and re.search(r"float32|for bits", rest):  # not where to write
         name = "dtype"
+    rest = re.sub(r" or (None|an OpenCV detector)(?=, got)", "", rest)  # which nobody can type
     options = (f"--{name.replace('_', '-')}", f"-{name}")
     for parameter in parameters:
         for option in options:

@@ -141,8 +141,10 @@ def _write_caption(canvas: NDArray[np.uint8], caption: str) -> None:
     """Write a line of text above a picture."""
     cv2 = opencv()
     # The default font is drawn of strokes and has ASCII only.
-    text = caption.encode("ascii", "replace").decode()
-    cv2.putText(canvas, text, (8, 29), cv2.FONT_HERSHEY_SIMPLEX, 0.6, (40, 40, 40), 1, 16)
+    text, font = caption.encode("ascii", "replace").decode(), cv2.FONT_HERSHEY_SIMPLEX
+    (width, _), _ = cv2.getTextSize(text, font, 0.6, 1)
+    size = 0.6 * min(1.0, (canvas.shape[1] - 16) / max(width, 1))  # all of it is shown
+    cv2.putText(canvas, text, (8, 29), font, size, (40, 40, 40), 1, 16)
 
 
 def svg_of_matches(

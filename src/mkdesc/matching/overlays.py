@@ -32,8 +32,8 @@ FEWEST = 10
 #: (ubc 1-6). A cell is as wide as this share of the diagonal.
 COVERED, CELL = 0.4, 0.05
 
-#: What else is of the same thing: what moves by so few pixels, and what lies as near to matches that
-#: stand still, in both photographs, as this share of the diagonal.
+#: What else is of the same thing: what moves by so few pixels, and what lies as near to matches
+#: that stand still, in both photographs, as this share of the diagonal.
 SLIGHTLY, NEAR = 5.0, 0.02
 
 Flags = NDArray[np.bool_]

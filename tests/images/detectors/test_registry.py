@@ -51,7 +51,7 @@ def test_what_does_not_fit_is_named():
     with pytest.raises(ValueError, match="contrast: no setting of the detector orb, which has no"):
         make_detector("orb", contrast=3)
     with pytest.raises(
-        ValueError, match="detector: expected a name .* or an OpenCV detector, got 3"
+        ValueError, match=r"detector: expected a name .* or an OpenCV detector, got 3"
     ):
         as_detector(3)
     with pytest.raises(ValueError, match="max_keypoints: expected"):
