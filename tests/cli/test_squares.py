@@ -64,7 +64,7 @@ def test_stacks_of_patches_in_files(run, folder, look_at):
     np.save(folder / "single.npy", stacks[:, 0])
     done = run("describe", folder / "single.npy", "-o", out, "--model", folder / "two.safetensors")
     assert done.returncode == 2
-    assert "expected (N, 2, W, W), for 2 squares around each keypoint" in done.stderr
+    assert "has 1 square(s) of each keypoint, but the model looks at 2" in done.stderr
     done = run("describe", folder / "stacks.npy", "-o", out, "--model", "paper-64")
     assert done.returncode == 2
     assert not out.exists()

@@ -11,11 +11,11 @@ from mkdesc.models import Card, read_card
 #: What to use each bundled model for, those that most people want first.
 USES = {
     "photo": "keypoints of photographs: what Features, match, index and sfm use",
-    "photo-net": "keypoints of photographs: more right matches in 1.5 times the time",
+    "photo-net": "keypoints of photographs: more right matches in 1.3 times the time",
     "photo-64": "keypoints of photographs: photo in half the space",
     "photo-bits": "keypoints of photographs: 256 bits each, with output bits",
     "extended": "patches: what describe uses",
-    "extended-net": "patches: the most accurate, in twice the time",
+    "extended-net": "patches: the most accurate, in 2.5 times the time",
     "extended-64": "patches: extended in half the space",
     "paper": "patches: the paper's descriptor of 2017, for comparison",
     "paper-32px": "patches of 32 px: the same for these",

@@ -31,6 +31,10 @@ class Figures:
         )
 
 
+#: Fewer steps than this are told of.
+FEW_STEPS = 50
+
+
 @dataclass(frozen=True)
 class ViewReport:
     """What came of teaching.
@@ -62,6 +66,10 @@ class ViewReport:
             f"  before: {self.before}",
             f"  after:  {self.after}",
         ]
+        if 0 < self.steps < FEW_STEPS:
+            lines.insert(
+                1, "so few steps change hardly anything: making views took most of the time"
+            )
         if self.interrupted:
             lines.insert(1, "interrupted: this is the best until then")
         return lines
