@@ -33,7 +33,7 @@ class Hostile(NamedTuple):
     name: str
     a: Image
     b: Image
-    truth: Truth
+    truth: Truth | None
 
 
 def nowhere(xy: np.ndarray) -> np.ndarray:
@@ -292,7 +292,7 @@ def overlaid(data: Path) -> Iterator[Hostile]:
             yield Hostile("overlay", f"{what} {where} {one} {other}", a, b, nowhere)
         for scene, a in zip(scenes, pictures, strict=True):
             b = _stamped(read_gray(data / "photos" / f"{scene}_01.jpg"), what, where)
-            yield Hostile("same overlay", f"{what} {where} {scene}", a, b, nowhere)
+            yield Hostile("same overlay", f"{what} {where} {scene}", a, b, None)
 
 
 def hostile(data: Path) -> Iterator[Hostile]:

@@ -67,9 +67,7 @@ class ViewReport:
             f"  after:  {self.after}",
         ]
         if 0 < self.steps < FEW_STEPS:
-            lines.insert(
-                1, "so few steps change hardly anything: making views took most of the time"
-            )
+            lines.insert(1, "so few steps change hardly anything")
         if self.interrupted:
             lines.insert(1, "interrupted: this is the best until then")
         return lines
