@@ -124,7 +124,7 @@ build/photos:
 	cp $(filter-out $(foreach scene,castle door fox,$(PHOTOS)/$(scene)_%),$(wildcard $(PHOTOS)/*)) build/photos
 
 NETS := photo photo-64 photo-bits photo-net extended-net
-LIMIT ?= 400
+LIMIT ?= 420
 DESCRIPTOR = learn descriptor build/photos --device cuda --limit $(LIMIT)
 ONE = $(DESCRIPTOR) --parametrization extended-24 --sides 20,40 --head linear
 learn-photo = $(ONE)
@@ -133,16 +133,18 @@ learn-photo-bits = $(ONE) --dims 256 --bits
 learn-photo-net = $(DESCRIPTOR) --parametrization extended-24 --sides 14,28,56 --head mlp --hidden 896 --rank 160
 learn-extended-net = learn photos build/photos --device cuda --all --limit 380 --parametrization extended --use-side 20 \
 	--keypoints 4000 --ridge 1e-4 --head mlp --hidden 2048 --rank 256 --loss softmax --batch 4096
-# $(call logged,NAME,FOLDER): run the command learn-NAME, into FOLDER/NAME.safetensors, and keep what is printed.
+# $(call logged,NAME,FOLDER): run the command learn-NAME, keep what it prints, and move the file to FOLDER at the end.
+# (The logs of photo and photo-bits compare each with itself, because their files were written to FOLDER at once.)
 logged = mkdir -p docs/models && (date -u && $(MKDESC) info && nvidia-smi --query-gpu=name --format=csv,noheader && \
-	echo "mkdesc $(learn-$(1))" && $(MKDESC) $(learn-$(1)) --overwrite -o $(2)/$(1).safetensors) > docs/models/$(1).log 2>&1
+	echo "mkdesc $(learn-$(1))" && $(MKDESC) $(learn-$(1)) -o build/$(1).safetensors) > docs/models/$(1).log 2>&1 && \
+	mv build/$(1).safetensors $(2)/$(1).safetensors
 .PHONY: nets $(NETS:%=net-%)
 nets: $(NETS:%=net-%)
 $(NETS:%=net-%): net-%: build/photos
 	$(call logged,$*,$(MODELS))
 
 # The weights of the learned detector: four minutes on a GPU, of the same photographs, with photo-net as it is.
-# (In the logs limits are of the training alone: 345 and 190 s. Now they are of all.)
+# (In its log the limit is of the training alone: 190 s. Now it is of all.)
 learn-keypoints = learn keypoints build/photos --device cuda --limit 215
 keypoints: build/photos
 	$(call logged,keypoints,src/mkdesc/images/detectors/weights)

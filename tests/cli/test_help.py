@@ -2,9 +2,11 @@
 
 import re
 from itertools import pairwise
+from typing import get_type_hints
 
 import pytest
 import typer
+from typer.models import OptionInfo
 
 from mkdesc import bundled_models
 from mkdesc.cli.app import COMMANDS, PANELS, make_app
@@ -37,6 +39,22 @@ def test_help_of_every_command(words, narrow, run):
     for line, following in pairwise(lines):
         if line and following:
             assert len(line) + 1 + len(following.split()[0]) > 78, line
+
+
+def test_options_shown_by_their_own_name_say_that_name():
+    """Typer 0.27 calls an option --DEVICE whose metavar is DEVICE, unless it is named itself."""
+    app = make_app()
+    registered = [*app.registered_commands]
+    registered += [
+        inner
+        for group in app.registered_groups
+        for inner in group.typer_instance.registered_commands
+    ]
+    for command in registered:
+        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+            for option in getattr(hint, "__metadata__", ()):
+                if isinstance(option, OptionInfo) and option.metavar == name.upper():
+                    assert option.param_decls, f"{command.name}: --{name}"
 
 
 def test_commands_are_listed_in_groups(narrow, run):

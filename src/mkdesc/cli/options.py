@@ -13,7 +13,9 @@ from mkdesc.models import bundled_models
 Device = Annotated[
     str,
     typer.Option(
-        metavar="DEVICE", help="Where to compute: cpu or, with PyTorch, cuda, cuda:1, mps, ..."
+        "--device",  # (Typer 0.27 would call it --DEVICE)
+        metavar="DEVICE",
+        help="Where to compute: cpu or, with PyTorch, cuda, cuda:1, mps, ..."
     ),
 ]
 Cluster = Annotated[

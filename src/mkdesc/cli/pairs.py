@@ -50,6 +50,7 @@ def command(
     index: Annotated[
         Path | None,
         typer.Option(
+            "--index",
             metavar="INDEX",
             help="For retrieved: index of this folder, created or updated first; "
             "default: a temporary one.",
