@@ -71,7 +71,8 @@ class _Speed(ProgressColumn):
         said = task.description.endswith("/s")  # by the work itself
         if said or speed is None or taken < MEASURABLE:
             return Text()
-        return Text(f"{speed:,.{1 if speed < 9.5 else 0}f} {task.fields.get('unit', self._unit)}/s")
+        unit = task.fields.get("unit", self._unit)
+        return Text(f"{speed:,.{1 if speed < 9.5 else 0}f} {unit}/s")
 
 
 def progress(unit: str) -> Progress:
