@@ -221,12 +221,21 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path):
 
 def test_what_was_killed_before_it_was_held_is_removed(tmp_path):
     (tmp_path / ".out.01234567.new").touch()
+    (tmp_path / ".folder.01234567.new").mkdir()
     with atomic_path(tmp_path / "out"):
         pass
-    (tmp_path / ".folder.01234567.new").mkdir()
     with atomic_folder(tmp_path / "folder"):
         pass
     assert {file.name for file in tmp_path.iterdir()} == {"out", "folder"}
+
+
+def test_a_folder_of_many_files_is_not_listed_for_each(tmp_path, monkeypatch):
+    looked, scandir = [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: looked.append(folder) or scandir(folder))
+    for k in range(5):
+        with atomic_path(tmp_path / str(k)):
+            pass
+    assert looked == [tmp_path]
 
 
 def test_a_new_folder_replaces_none_that_was_made_meanwhile(tmp_path):

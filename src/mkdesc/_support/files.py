@@ -10,6 +10,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -276,17 +277,26 @@ def _hold(descriptor: int) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)
+def _partials(folder: Path) -> tuple[str, ...]:
+    """Names of temporary files that were in a folder when this process first wrote there.
+
+    (Listing a folder for each of its files would take a time that grows with their square.)
+    """
+    try:
+        return tuple(
+            entry.name for entry in os.scandir(folder) if entry.name.endswith((_PARTIAL, _UNHELD))
+        )
+    except OSError:
+        return ()
+
+
 def _remove_orphans(target: Path) -> None:
     """Remove the temporary files and folders of processes that were killed."""
     endings = f"({re.escape(_PARTIAL)}|{re.escape(_UNHELD)})"
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}{endings}")
-    try:
-        names = [
-            entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)
-        ]
-    except OSError:
-        return
-    for name in names:
+    for name in _partials(target.parent.absolute()):
+        if not re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}{endings}", name):
+            continue
         orphan = target.parent / name
         try:
             descriptor = os.open(orphan, os.O_RDONLY)

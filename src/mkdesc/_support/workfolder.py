@@ -176,7 +176,10 @@ def _digest(piece: tuple[str, Path, int]) -> bytes:
     with file.open("rb") as stream:
         stream.seek(start)
         for _ in range(SLICE // BLOCK):
-            digest.update(stream.read(BLOCK))
+            block = stream.read(BLOCK)
+            digest.update(block)
+            if len(block) < BLOCK:
+                break
     return digest.digest()
 
 

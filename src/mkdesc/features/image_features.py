@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +93,11 @@ def describe_image(
 
 def save_file(path: Path, found: ImageFeatures) -> None:
     """Write features to a file, whole or not at all."""
+    whole = BytesIO()  # one write: where many threads work, each costs a wait for the others
+    np.savez(whole, **vars(found))
     make_folder(path.parent)
-    with atomic_path(path) as partial, partial.open("wb") as file:
-        np.savez(file, **vars(found))
+    with atomic_path(path) as partial:
+        partial.write_bytes(whole.getbuffer())
 
 
 def load_features(folder: str | Path, name: str) -> ImageFeatures:
