@@ -85,6 +85,15 @@ def test_what_a_camera_that_stands_still_sees_is_believed():
     np.testing.assert_allclose(np.median(moved, axis=0), 0, atol=0.01)
 
 
+@pytest.mark.parametrize("rows", [slice(0, 160), slice(-160, None)])
+def test_a_piece_from_the_corner_of_a_photograph_is_found_in_it(rows):
+    """It does not move either, and has most of its keypoints where the whole has none."""
+    found = matched(scene(0), scene(0)[rows, :200])
+    assert found.verdict == "verified"
+    moved = (found.points_b - found.points_a)[found.inliers]
+    np.testing.assert_allclose(np.median(moved, axis=0), [0, -(rows.start % 480)], atol=0.1)
+
+
 def test_a_logo_in_another_place_is_a_thing_that_both_show():
     found = matched(with_logo(scene(0)), with_logo(scene(1), 30, 20))
     assert found.verdict == "verified"

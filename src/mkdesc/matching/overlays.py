@@ -68,14 +68,21 @@ def overlaid(
     """
     here, there = matches.positions
     (height, width), (other_height, other_width) = sizes
-    corners = itertools.product({0, other_width - width}, {0, other_height - height})
+    corners = list(itertools.product({0, other_width - width}, {0, other_height - height}))
     moved = [np.abs(there - here - corner).max(axis=1) for corner in corners]
-    least = max(moved, key=lambda by: int((by < STILL).sum()))
+    best = max(range(len(corners)), key=lambda k: int((moved[k] < STILL).sum()))
+    least, corner = moved[best], np.array(corners[best])
     still = least < STILL
     few = still.sum() < FEWEST or still.sum() < TIMES * ((least < MOVING) & ~still).sum()
+    both = np.minimum(sizes[0], sizes[1])  # what both photographs have of each other's pixels
     covered = (
-        _share_covered(one.frames[:, :, 2], xy[still], CELL * float(np.hypot(*size)))
-        for one, xy, size in zip(features, (here, there), sizes, strict=True)
+        _share_covered(one.frames[:, :, 2] - start, xy[still] - start, both)
+        for one, xy, start in zip(
+            features,
+            (here, there),
+            (np.maximum(-corner, 0), np.maximum(corner, 0)),
+            strict=True,
+        )
     )
     if few or max(covered) >= COVERED:
         return np.zeros(len(here), np.bool_)
@@ -86,7 +93,13 @@ def overlaid(
     return (least < SLIGHTLY) | (near[0] & near[1])
 
 
-def _share_covered(every: NDArray[np.float64], some: NDArray[np.float64], cell: float) -> float:
+def _share_covered(
+    every: NDArray[np.float64], some: NDArray[np.float64], size: NDArray[np.int64]
+) -> float:
     """Of the cells in which there are positions, the share of those with some of them."""
-    cells, covered = ({tuple(at) for at in np.floor(xy / cell).tolist()} for xy in (every, some))
-    return len(covered) / len(cells)
+    inside = ((every >= 0) & (every < size[::-1])).all(axis=1)
+    cell = CELL * float(np.hypot(*size))
+    cells, covered = (
+        {tuple(at) for at in np.floor(xy / cell).tolist()} for xy in (every[inside], some)
+    )
+    return len(covered) / max(len(cells), 1)
