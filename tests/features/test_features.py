@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -396,3 +397,22 @@ def test_frames_that_are_not_on_the_image_are_refused(image, frames):
     with pytest.raises(ValueError, match=r"^frames\[1\]: expected a place on the image"):
         mkdesc.Features().describe(image, frames)
     assert len(mkdesc.Features().describe(image, frames[:1])) == 1
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_is_no_image(kind):
+    """The message says how to read it."""
+    features, points = mkdesc.Features(10), np.array([[4, 4, 1, 0]])
+    calls = [
+        lambda path: features.detectAndCompute(path, None),
+        features.detect,
+        features.extract,
+        lambda path: features.compute(path, points),
+        lambda path: features.describe(path, points),
+        lambda path: cut_patches(path, frames_from_points(points, 12), 32),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"got 'a.jpg'; to read a file, use .*read_gray\("):
+            call(kind("a.jpg"))
+    with pytest.raises(ValueError, match=r"patches: expected an array, got 'a.npy'; read the"):
+        mkdesc.describe(kind("a.npy"))

@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def few_pairs(monkeypatch):
-    monkeypatch.setattr(descriptors, "MEASURED_PAIRS", 4)
+    monkeypatch.setattr(descriptors, "CPU_MEASURED", 4)
 
 
 def learn(folder, plan=None, **more):
@@ -55,7 +55,7 @@ def learn(folder, plan=None, **more):
 @pytest.fixture(scope="module")
 def learned(folder):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(descriptors, "MEASURED_PAIRS", 8)
+        patch.setattr(descriptors, "CPU_MEASURED", 8)
         return learn(folder, HeadPlan("mlp", dims=16, hidden=32, rank=24), steps=80, seed=1)
 
 
@@ -192,7 +192,9 @@ def test_photographs_of_one_scene_are_found(monkeypatch):
         0,
         torch.device("cpu"),
     )
-    pool.fill()
+    made = []
+    pool.fill(made.append)
+    assert made[-1] == POOL.pairs
     pool.find_maps(HeadPlan("gda", dims=32).begin(gather(pool, 0.75)))
     assert [scene.photos for scene in pool.maps] == [(0, 1)]
     (scene,) = pool.maps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from os import PathLike
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -19,14 +20,19 @@ def in_native_order(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def unmasked(array: ArrayLike, name: str) -> NDArray[Any]:
-    """As an array; ValueError for None, and for one with a mask, which would be ignored.
+    """As an array; ValueError for None, a path, and a mask, which would be ignored.
 
+    >>> unmasked("a.npy", "patches")
+    Traceback (most recent call last):
+    ValueError: patches: expected an array, got 'a.npy'; read the file first
     >>> unmasked(np.ma.masked_equal([1, 2], 2), "patches")
     Traceback (most recent call last):
     ValueError: patches: expected an array without a mask; fill it first (.filled(value))
     """
     if array is None:  # which OpenCV returns for the descriptors of no keypoints
         raise ValueError(f"{name}: expected an array, got None")
+    if isinstance(array, (str, bytes, PathLike)):
+        raise ValueError(f"{name}: expected an array, got {str(array)!r}; read the file first")
     # What nobody imported, nobody made an array of: it takes time to import.
     if "numpy.ma" in sys.modules and np.ma.is_masked(array):
         raise ValueError(

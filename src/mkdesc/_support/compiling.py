@@ -153,7 +153,8 @@ def _say() -> None:
     if not _told.is_set() and sys.stderr is not None:
         _told.set()
         print(
-            "mkdesc: compiling, once on this machine, some 15 s (`mkdesc compile` does it ahead)",
+            "mkdesc: compiling what this model or detector needs, some 15 s; it is kept for next "
+            "time (`mkdesc compile --model NAME --detector NAME` does it ahead)",
             file=sys.stderr,
         )
 

@@ -10,7 +10,7 @@ from mkdesc.models import DEFAULT_MODEL
 
 
 def command(detector: Detector = DEFAULT_DETECTOR, model: Model = DEFAULT_MODEL) -> None:
-    """Compile the loops now that the first use would: once per machine, some 20 seconds.
+    """Compile the loops now that the first use would: once for each model and detector, some 20 s.
 
     Most installations come with compiled loops for the usual detector and model. What is missing
     is kept beside the package, or where NUMBA_CACHE_DIR says.

@@ -27,4 +27,4 @@ def command(
     print(f"  mkdesc match {folder / 'town_a.jpg'} {folder / 'town_b.jpg'} --wide -o wide.jpg")
     print(f"  mkdesc features {folder / 'street_a.jpg'} -o keypoints.jpg")
     print(f"  mkdesc learn photos {folder / 'views'} -o mine.safetensors --like photo")
-    print(f"  mkdesc sfm {folder / 'views'} -o model        # pip install 'mkdesc[colmap]'")
+    print(f"  mkdesc sfm {folder / 'views'} -o model        # needs the extra colmap")

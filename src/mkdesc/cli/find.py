@@ -52,7 +52,8 @@ def command(
 ) -> None:
     """Find photographs of the same scene, those with the most matches first.
 
-    Exit code 1: none shows the same scene. Exit code 3: matches agree only on repeated structure.
+    Counts are for ranking: mkdesc match, which looks closer, may verify twice as many. Exit code
+    1: none shows the same scene. Exit code 3: matches agree only on repeated structure.
     """
     from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
     from mkdesc.matching.judging import AMBIGUOUS

@@ -125,7 +125,7 @@ def _photos(
     *,
     how: Learning,
 ) -> None:
-    """Learn from plain photographs: no labels, no reconstruction."""
+    """Learn a model from plain photographs: no labels, no PyTorch."""
     own: dict[str, Any] = {
         "patch_size": patch_size,
         "side": side,
@@ -208,7 +208,7 @@ def _patches(
     *,
     how: Learning,
 ) -> None:
-    """Learn from labelled patches: patches with equal labels match."""
+    """Learn a model from patches with labels: equal labels match."""
     _learn(
         partial(sources.learn_patches, file),
         "patches",
@@ -231,7 +231,7 @@ def _phototourism(
     *,
     how: Learning,
 ) -> None:
-    """Learn from a subset in the Phototourism (UBC) layout."""
+    """Learn a model from a subset in the Phototourism (UBC) layout."""
     _learn(
         partial(sources.learn_phototourism, folder, pairs=pairs),
         "patches",
@@ -255,7 +255,7 @@ def _hpatches(
     *,
     how: Learning,
 ) -> None:
-    """Learn from HPatches strips: equal rows of a sequence match."""
+    """Learn a model from HPatches strips: equal rows match."""
     _learn(
         partial(sources.learn_hpatches, root, split=split, splits_file=splits),
         "patches",
@@ -277,7 +277,7 @@ def _colmap(
     *,
     how: Learning,
 ) -> None:
-    """Learn from a COLMAP model: the observations of a 3-D point match."""
+    """Learn a model from what a COLMAP reconstruction matched."""
     _learn(
         partial(sources.learn_colmap, model, images, side=side),
         "photos",

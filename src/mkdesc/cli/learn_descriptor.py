@@ -79,7 +79,7 @@ def command(
     device: TrainingDevice = "auto",
     overwrite: Overwrite = False,
 ) -> None:
-    """Learn to describe the keypoints of the learned detector, from plain photographs."""
+    """Train a model further (--from photo), or anew; needs PyTorch."""
     check_ending("--output", output, [".safetensors"])
     reads = (photos, weights_file(detector), model_file(start))
     check_target(output, reads, OWN_MODEL, overwrite)

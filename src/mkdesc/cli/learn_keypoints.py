@@ -53,7 +53,7 @@ def command(
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Train the detector to find points that a model can match, from plain photographs."""
+    """Train the detector on your photographs; needs PyTorch."""
     check_ending("--output", output, [".safetensors"])
     reads = (photos, model_file(model), start and weights_file(start))
     check_target(output, reads, OWN_WEIGHTS, overwrite)

@@ -31,7 +31,7 @@ def command(
     seed: Annotated[int, typer.Option(help="The same seed gives the same views.")] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Find the best ratio of Lowe's test for a model, from plain photographs.
+    """Find the ratio of Lowe's test that suits a model.
 
     Each photograph is matched with a warped copy of itself. The best ratio has the largest F1
     score (precision and recall of mutual nearest neighbours).

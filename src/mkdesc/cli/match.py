@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +27,7 @@ from mkdesc.models import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from mkdesc.features.features import Features
+    from mkdesc.features.matches import ImageMatches
 
 
 def command(
@@ -144,20 +144,26 @@ def command(
     before = sum(found.timings[step] for step in ("read", "describe"))
     later = sum(found.timings.values()) - before
     print(f"{len(found.keypoints_a):,} and {len(found.keypoints_b):,} keypoints, {before:.2f} s")
-    if found.verified:
+    seen = ((a, found.keypoints_a), (b, found.keypoints_b))
+    bare = [str(path) for path, points in seen if not len(points)]
+    if bare:
+        print(f"no keypoints in {' and '.join(bare)}")
+    elif found.verified:
         print(f"{found.summary()}, {later:.2f} s")
+    else:
+        print(f"{found.summary()}{_hint(found, wide)}")
     for path in outputs:
         found.save(path, overwrite=overwrite, rejected=draw_rejected, box=part)
         print(f"written: {path}")
     if not found.verified:
-        seen = ((a, found.keypoints_a), (b, found.keypoints_b))
-        bare = [str(path) for path, keypoints in seen if not len(keypoints)]
-        why = f"no keypoints in {' and '.join(bare)}" if bare else found.summary()
-        hint = "; try --wide, which also matches synthetic views"
-        if wide or bare:
-            hint = "; --limit SECONDS allows more" if "time limit" in why else ""
-        print(f"error: {a} and {b}: {why}{hint}", file=sys.stderr)
         raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)
+
+
+def _hint(found: ImageMatches, wide: bool) -> str:
+    """What else to try, where nothing is verified."""
+    if not wide:
+        return "; try --wide, which also matches synthetic views"
+    return "; --limit SECONDS allows more" if "time limit" in found.reason else ""
 
 
 def _load(features: Features) -> None:

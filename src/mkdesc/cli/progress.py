@@ -48,7 +48,7 @@ def say_end(line: str, bad: Mapping[str, str]) -> None:
 
 
 #: What is counted in work that has a unit of its own.
-UNITS = {"training": "steps"}
+UNITS = {"training": "steps", "views": "pairs"}
 
 #: Seconds of work before which a speed says nothing: files that are skipped take no time.
 MEASURABLE = 1.0
@@ -68,9 +68,11 @@ class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         taken = task.finished_time or task.elapsed or 0.0
-        if speed is None or taken < MEASURABLE:
+        said = task.description.endswith("/s")  # by the work itself
+        if said or speed is None or taken < MEASURABLE:
             return Text()
-        return Text(f"{speed:,.0f} {task.fields.get('unit', self._unit)}/s")
+        unit = task.fields.get("unit", self._unit)
+        return Text(f"{speed:,.{1 if speed < 9.5 else 0}f} {unit}/s")
 
 
 def progress(unit: str) -> Progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def as_gray(image: ArrayLike, rgb: bool = False) -> NDArray[Any]:
     if image is None:
         raise ValueError(
             "image: expected an array, got None (cv2.imread returns None for files it cannot read)"
+        )
+    if isinstance(image, (str, PathLike)):
+        raise ValueError(
+            f"image: expected an array, got {str(image)!r}; to read a file, use "
+            "mkdesc.images.read_gray(...), or cv2.imread(...)"
         )
     array = unmasked(image, "image")
     if array.dtype.name not in _TYPES:

@@ -40,18 +40,27 @@ class Clock:
 
     def __init__(self, steps: int | None, seconds: float | None) -> None:
         self._most = math.inf if steps is None else steps
-        self._seconds = math.inf if seconds is None else seconds
+        self._limit = math.inf if seconds is None else seconds
         self._start = time.perf_counter()
         self.steps = 0
         self.share = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the training began."""
+        return time.perf_counter() - self._start
+
+    @property
+    def pace(self) -> str:
+        """Steps per second until now, in words."""
+        return f"{self.steps / self.seconds:.1f} steps/s"
 
     def step(self) -> None:
         """One more is done."""
         self.steps += 1
         by_steps = self.steps / self._most
         # Time is not asked for where it does not count: the same steps every time.
-        timed = self._seconds < math.inf
-        by_time = (time.perf_counter() - self._start) / self._seconds if timed else 0.0
+        by_time = self.seconds / self._limit if self._limit < math.inf else 0.0
         self.share = max(by_steps, by_time)
 
     def expected(self) -> int:

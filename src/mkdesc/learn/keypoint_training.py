@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -242,7 +241,7 @@ def teach(
     progress
         Told of steps. A KeyboardInterrupt, from anywhere, ends it: the best so far is kept.
     """
-    device, began = photos.device, time.perf_counter()
+    device = photos.device
     scorer, describe = Scorer(start).to(device), describe_with(mkd, device)
     make_symmetric(scorer)
     optimizer = torch.optim.Adam(scorer.parameters(), lr=recipe.rate)
@@ -280,10 +279,9 @@ def teach(
             if clock.steps % NEWS == 0 or clock.share >= 1:
                 right, matches, points = (torch.stack(news).mean(0) / recipe.pairs).tolist()
                 news.clear()
-                speed = clock.steps / (time.perf_counter() - began)
                 what = (
                     f"training: {right:.0f} right of {matches:.0f} matches, {points:.0f} points a "
-                    f"view, {speed:.1f} steps/s"
+                    f"view, {clock.pace}"
                 )
                 progress(what, clock.steps, clock.expected())
             if clock.share * CHECKS >= checks + 1:
@@ -292,4 +290,4 @@ def teach(
     except KeyboardInterrupt:
         interrupted = True
         compare()
-    return Taught(best, clock.steps, time.perf_counter() - began, interrupted)
+    return Taught(best, clock.steps, clock.seconds, interrupted)

@@ -6,7 +6,7 @@ are made anew while they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -142,10 +142,11 @@ class MatchPool:
         """How many keypoints of a view match, on average."""
         return float((self._partner >= 0).sum(1).float().mean())
 
-    def fill(self) -> None:
-        """Make all pairs."""
-        for _ in range(-(-self.recipe.pairs // AT_ONCE)):
+    def fill(self, tell: Callable[[int], object]) -> None:
+        """Make all pairs; tells how many there are by now."""
+        for made in range(0, self.recipe.pairs, AT_ONCE):
             self.renew(AT_ONCE)
+            tell(min(made + AT_ONCE, self.recipe.pairs))
 
     @torch.no_grad()
     def renew(self, count: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -117,7 +116,7 @@ def train_matches(
     network = Network(layers, str(pool.photos.device))
     average = Average(network)
     optimizer = torch.optim.AdamW(network.parameters.values(), lr=recipe.rate, weight_decay=DECAY)
-    clock, interrupted, began = Clock(steps, seconds), False, time.perf_counter()
+    clock, interrupted = Clock(steps, seconds), False
     first, mean = math.nan, torch.zeros((), device=pool.photos.device)
     seen = torch.zeros(3, device=pool.photos.device)
     try:
@@ -138,15 +137,15 @@ def train_matches(
             if clock.steps * recipe.fresh % AT_ONCE < recipe.fresh:
                 pool.renew(AT_ONCE)
             if clock.steps % NEWS == 0 or clock.share >= 1:
-                speed = clock.steps / (time.perf_counter() - began)
                 first = float(mean) if math.isnan(first) else first
                 seen = KEPT * seen + count_matches(vectors.detach(), batch)
                 share = Figures(*seen.tolist()).precision
-                what = f"training: {share:.1%} of the matches right, {speed:.1f} steps/s"
+                what = f"training: {share:.1%} of the matches right, {clock.pace}"
                 progress(what, clock.steps, clock.expected())
     except KeyboardInterrupt:
         interrupted = True
-    return Trained(average.network.layers(), clock.steps, float(mean), first, interrupted)
+    layers = average.network.layers()
+    return Trained(layers, clock.steps, float(mean), first, clock.seconds, interrupted)
 
 
 @torch.no_grad()

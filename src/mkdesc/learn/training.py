@@ -69,6 +69,8 @@ class Trained:
         How many there were.
     loss, first_loss
         Of the best on the pairs that checked it, and of what training began with.
+    seconds
+        How long that took.
     interrupted
         Whether Ctrl-C ended it.
     """
@@ -77,6 +79,7 @@ class Trained:
     steps: int
     loss: float
     first_loss: float
+    seconds: float
     interrupted: bool
 
 
@@ -149,7 +152,7 @@ def _train(
     except KeyboardInterrupt:
         interrupted = True
         best.look()
-    return Trained(best.layers, clock.steps, best.loss, first_loss, interrupted)
+    return Trained(best.layers, clock.steps, best.loss, first_loss, clock.seconds, interrupted)
 
 
 def _on(pairs: tuple[Any, Any], device: str) -> list[Tensor]:

@@ -46,7 +46,7 @@ class ViewReport:
     before, after
         Figures on photographs that were held out (too few: on all), before and after.
     steps, seconds, interrupted
-        How long it took, and whether Ctrl-C ended it.
+        How long training took, without what came before and after, and whether Ctrl-C ended it.
     """
 
     photos: int
@@ -60,8 +60,10 @@ class ViewReport:
     def lines(self) -> list[str]:
         """The report for reading."""
         which = "photographs held out" if self.held_out else "the photographs learned from"
+        pace = f"{self.steps / max(self.seconds, 1e-9):.1f} steps/s"
+        trained = f", {self.steps:,} steps in {self.seconds:.1f} s ({pace})" if self.steps else ""
         lines = [
-            f"{self.photos} photographs, {self.steps:,} steps, {self.seconds:.1f} s",
+            f"{self.photos} photographs{trained}",
             f"on pairs of views of {which}:",
             f"  before: {self.before}",
             f"  after:  {self.after}",

@@ -53,9 +53,9 @@ def contact_sheet(
     tiles = [_labelled(first, "query:", query.name)]
     for rank, one in enumerate(found, 1):
         image = read_gray(files[one.name], max_pixels, as_stored=as_stored)
-        note = f"{rank}  {one.similarity:.3f}"
-        if one.agreement is not None:
-            note += f"  {one.inliers} matches"
+        unverified = one.agreement is None
+        seen = f"similarity {one.similarity:.3f}" if unverified else f"{one.inliers} matches agree"
+        note = f"{rank}  {seen}"
         tile = _small(image)
         if one.agreement is not None and one.inliers:
             tile = _joined(first, tile, one.agreement, own.shape, image.shape)
