@@ -15,7 +15,7 @@ Device = Annotated[
     typer.Option(
         "--device",  # (Typer 0.27 would call it --DEVICE)
         metavar="DEVICE",
-        help="Where to compute: cpu or, with PyTorch, cuda, cuda:1, mps, ..."
+        help="Where to compute: cpu or, with PyTorch, cuda, cuda:1, mps, ...",
     ),
 ]
 Cluster = Annotated[
