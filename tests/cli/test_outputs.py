@@ -274,6 +274,19 @@ def test_files_of_other_kinds_stay(data, name, case):
             assert str(output) in message
 
 
+def test_a_column_that_somebody_added_makes_another_kind_of_file(data):
+    matches = Path("m.csv")
+    command = ["photos/a.png", "photos/b.png", "-o", "m.csv"]
+    assert run("match", command)[0] == 0
+    first, rest = matches.read_text().split("\n", 1)
+    assert run("match", command)[0] == 0
+    matches.write_text(f"{first},remarks\n{rest}")
+    code, message = run("match", command)
+    assert code == 2
+    assert "m.csv: is there already, and is another kind of file" in message
+    assert matches.read_text().startswith(f"{first},remarks\n")
+
+
 @pytest.mark.parametrize(("name", "case"), every(folders=True))
 def test_folders_that_are_read_stay_as_they_are(data, name, case):
     for read in case.reads:

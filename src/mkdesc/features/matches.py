@@ -35,7 +35,7 @@ ENDINGS = {
     **dict.fromkeys(PICTURES, OWN_PICTURE),
     ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
     ".npz": rb"points_a\.npy",
-    ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier",
+    ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier\r?\n",
     ".json": rb"\A\{\s*\"verified\"",
 }
 
