@@ -81,7 +81,7 @@ photographs: .venv/installed-bench ## features on photographs beside the peers':
 fuzz: .venv/installed-test ## damaged files against every reader: 100,000, some half an hour
 	$(BIN)/python tools/fuzz
 
-kill: .venv/installed-test ## commands that are killed and run again: 275 times, some half an hour
+kill: .venv/installed-test ## commands that are killed and run again: 363 times
 	$(BIN)/python tools/kill
 
 # What needs no PyTorch. Old matplotlib warns with a new pyparsing, old typer with a new click.

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc._support.arrays import HINTED
+from mkdesc.images.reading import read_gray
 
 #: Floats that are not from 0 to 1, and what to do about them.
 RANGES = {
@@ -59,3 +61,47 @@ def test_one_rule_for_floats_everywhere(tmp_path, rng, dtype):
         for what, (change, advice) in RANGES.items():
             with pytest.raises(ValueError, match=f"floats must be from 0 to 1: {advice}"):
                 raise AssertionError(name, what, use(change(good).astype(dtype)))
+
+
+def _of_bits(rng, bits):
+    """Images (N, 1, 64, 64) of a camera of so many bits."""
+    noise = cv2.GaussianBlur(rng.random((64, 64, 3)), (0, 0), 1).transpose(2, 0, 1)
+    shares = (noise - noise.min()) / np.ptp(noise)
+    return np.ascontiguousarray((shares * (2**bits - 1)).round()[:, None], np.uint16)
+
+
+@pytest.mark.parametrize(("bits", "factor"), [(10, 64), (12, 16)])
+def test_integers_of_few_bits_are_hinted_at(tmp_path, rng, bits, factor):
+    few = _of_bits(rng, bits)
+    hint = f"if they have {bits} bits, multiply them by {factor}"
+    for name, use in _ways(tmp_path):
+        if "torch" in name or name == "module":  # tensors may be on a device
+            continue
+        HINTED.clear()
+        with pytest.warns(UserWarning, match=hint):
+            use(few)
+        HINTED.clear()
+        use(few * np.uint16(factor))  # without a word: warnings are errors here
+        if name in ("transform", "images"):
+            use(np.zeros_like(few))
+
+
+def test_files_of_few_bits_are_hinted_at_once(tmp_path, rng, run, monkeypatch):
+    few = _of_bits(rng, 12).repeat(3, 2).repeat(3, 3)
+    for folder, images in (("few", few), ("all", 16 * few), ("dark", few // 256)):
+        (tmp_path / folder).mkdir()
+        for k, (image,) in enumerate(images):
+            kind = np.uint8 if folder == "dark" else np.uint16
+            cv2.imwrite(str(tmp_path / folder / f"{k}.png"), image.astype(kind))
+    for folder, hints in (("few", 1), ("all", 0), ("dark", 0)):
+        HINTED.clear()
+        done = run("features", folder, "-o", f"{folder}-out", "--keypoints", 20, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("warning: ") == hints
+        assert done.stderr.count("if they have 12 bits, multiply them by 16") == hints
+    monkeypatch.setattr("mkdesc.images.reading.has_opencv", lambda: False)  # Pillow reads it
+    HINTED.clear()
+    with pytest.warns(UserWarning, match="12 bits"):
+        read_gray(tmp_path / "few/0.png")
+    HINTED.clear()
+    read_gray(tmp_path / "all/0.png")

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -53,6 +54,15 @@ def test_every_format_holds_what_the_model_says(file, patches, suffix):
     np.testing.assert_array_equal(read(out), mkdesc.describe(patches))
     left = {f"{out.name}.mkdesc.json"} if suffix != ".npy" else set()
     assert {path.name for path in file.parent.iterdir()} == {file.name, out.name} | left
+
+
+@pytest.mark.parametrize(("suffix", "module"), [(".zarr", "zarr"), (".parquet", "pyarrow")])
+def test_a_package_that_is_missing_is_named_before_the_work(file, monkeypatch, suffix, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr("mkdesc.batches.describing.open_patches", None)
+    with pytest.raises(ImportError, match=rf"needs? {module}.*mkdesc\[cluster\]"):
+        describe_file(file, file.with_suffix(f".out{suffix}"))
+    assert [*file.parent.iterdir()] == [file]
 
 
 def _by_xarray(location):

@@ -53,6 +53,10 @@ def test_match_counts_and_draws(folder, run):
         (["match", "gone.png", "b.png", "-o", "m.gif"], "error: m.gif: expected a name ending"),
         (["match", "gone.png", "b.png", "-o", "no/m.png"], "error: no/m.png: the folder no does"),
         (["match", "a.png", "b.png", "--max-pixels", "99"], "error: a.png: 300 x 240 px, exp"),
+        (
+            ["match", "a.png", "broken.jpg", "--box", "0,0,999,10", "-o", "m.png"],
+            "error: --box: expected left < right <= 300 and top < bottom <= 240, all >= 0, got",
+        ),
         (["match", "a.png", "b.png", "--geometry", "flat"], "error: --geometry: expected one of"),
         *(
             (["match", "a.png", "gone.png", "--threshold", value], "error: --threshold: expected")

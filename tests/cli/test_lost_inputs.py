@@ -128,6 +128,29 @@ def test_descriptors_are_not_written_into_a_sequence(tmp_path, monkeypatch):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("output", ["index/out", "index/features/out", "link/out"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find photos/a.png index -o {}.jpg",
+        "features photos/a.png -o {}.jpg",
+        "features photos -o {}.h5",
+        "groups index -o {}",
+        "pairs photos -o {}.txt --index index",
+    ],
+)
+def test_nothing_is_written_into_an_index(photos, tmp_path, output, command):
+    (tmp_path / "link").symlink_to("index/features")
+    assert run("index", "photos", "-o", "index", "--keypoints", 50)[0] == 0
+    before = contents(tmp_path)
+    words = command.format(output).split()
+    code, message = run(*words)
+    assert code == 2
+    name = words[words.index("-o") + 1]
+    assert message == f"{name}: lies in the index {tmp_path / 'index'}; choose another output"
+    assert contents(tmp_path) == before
+
+
 @pytest.mark.parametrize("output", ["index/features", "link", "index/features/in"])
 def test_features_of_an_index_are_not_replaced(photos, tmp_path, output):
     """Other photographs of the same names, described in the same way."""

@@ -274,6 +274,19 @@ def test_files_of_other_kinds_stay(data, name, case):
             assert str(output) in message
 
 
+def test_a_column_that_somebody_added_makes_another_kind_of_file(data):
+    matches = Path("m.csv")
+    command = ["photos/a.png", "photos/b.png", "-o", "m.csv"]
+    assert run("match", command)[0] == 0
+    first, rest = matches.read_text().split("\n", 1)
+    assert run("match", command)[0] == 0
+    matches.write_text(f"{first},remarks\n{rest}")
+    code, message = run("match", command)
+    assert code == 2
+    assert "m.csv: is there already, and is another kind of file" in message
+    assert matches.read_text().startswith(f"{first},remarks\n")
+
+
 @pytest.mark.parametrize(("name", "case"), every(folders=True))
 def test_folders_that_are_read_stay_as_they_are(data, name, case):
     for read in case.reads:
@@ -303,6 +316,36 @@ def test_files_where_folders_are_wanted_are_named(data, name, case, capsys):
         assert "Errno" not in message
         assert not capsys.readouterr().out  # nothing was computed first
     assert Path("diary").read_text() == Path("diary.zarr").read_text() == "Dear diary"
+
+
+@pytest.mark.parametrize(("name", "case"), every(folders=False))
+def test_links_into_missing_folders_are_refused_before_the_work(data, name, case, monkeypatch):
+    before = contents(data)
+
+    def written(path, *_):
+        raise AssertionError(f"{path} was to be written")
+
+    for ending in case.endings:
+        output = Path(f"out{ending}")
+        output.symlink_to(f"nowhere/out{ending}")
+        with monkeypatch.context() as patch:
+            patch.setattr("mkdesc._support.files.check_target", written)
+            code, message = run(name, case.command(output))
+        assert code == 2
+        assert message.endswith(f"{output}: the folder {data / 'nowhere'} does not exist")
+        assert contents(data) == before
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_dash_is_no_output(tmp_path, monkeypatch, name):
+    """It means stdout elsewhere; nobody wants a file called so."""
+    monkeypatch.chdir(tmp_path)
+    ways = {"demo": ["-"], "explore": ["--export -", "--export=-"]}
+    for way in ways.get(name, ["-o -", "-o-", "--output -", "--output=-"]):
+        code, message = run(name, way.split())
+        assert (code, message[:3]) == (2, "-: "), way
+    assert "./-" in message
+    assert not list(tmp_path.iterdir())
 
 
 def test_figures_are_not_drawn_over_other_files(data):

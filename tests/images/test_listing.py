@@ -33,6 +33,18 @@ def test_hidden_files_and_folders_are_no_photographs(tmp_path):
     assert list(find_images([tmp_path / ".home"])) == ["a.jpg", "sub/d.jpg"]
 
 
+@pytest.mark.parametrize("name", ["a\nb.png", "\x1b[2Ja.png", "sub\r/a.png", "a\u2028b.png"])
+def test_names_that_would_break_a_line_are_refused(tmp_path, name):
+    """What lists photographs could not be read: by people, or by programs line by line."""
+    touch(tmp_path, "a\xa0b \u202fc.png", name)
+    with pytest.raises(ValueError, match="without line feeds and other control") as refused:
+        find_images([tmp_path])
+    assert str(refused.value).startswith(f"{name!r}: ")
+    assert "\n" not in str(refused.value)
+    (tmp_path / name).unlink()
+    assert list(find_images([tmp_path])) == ["a\xa0b \u202fc.png"]
+
+
 def test_learning_takes_the_same_photographs(tmp_path):
     touch(tmp_path, "B.jpg", "a.png", "sub/deep/c.jpg", "sub-b.jpg", ".hidden.jpg")
     expected = ["B.jpg", "a.png", "sub-b.jpg", "sub/deep/c.jpg"]

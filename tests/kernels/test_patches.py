@@ -54,8 +54,8 @@ def test_resizing_is_pillows(rng, old, new):
 @pytest.mark.parametrize("dtype", [">u2", ">f4", ">f8"])
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 def test_the_order_of_bytes_does_not_matter(rng, dtype, backend):
-    numbers = 1000 + 20 * rng.random((3, 64, 64))
-    patches = (numbers if dtype == ">u2" else numbers / 1020).astype(
+    numbers = 10_000 + 200 * rng.random((3, 64, 64))
+    patches = (numbers if dtype == ">u2" else numbers / 10_200).astype(
         np.dtype(dtype).newbyteorder("=")
     )
     mkd = mkdesc.MKD("extended", backend=backend)

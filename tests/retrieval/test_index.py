@@ -278,6 +278,7 @@ def _unclosed(file):
         ("images.json", lambda file: file.write_text('[["a.png", 1, 2]]')),
         ("images.json", _another_name(f"{'x' * 5000}.png")),
         ("images.json", _another_name("../../precious")),
+        ("images.json", _another_name("a\nb.png")),
         ("images.json", _another_name("/precious")),
         *((name, _cut) for name in ("images.json", "starts.npy", "rows.npy", "codes.npy")),
         *((name, lambda file: file.unlink()) for name in ("images.json", "codes.npy")),

@@ -202,6 +202,17 @@ def try_command(name: str, kills: int, seed: int, data: Path, folder: Path) -> i
     return failed
 
 
+def learn_little() -> None:
+    """Let commands learn from few pairs of small views: each run takes minutes otherwise."""
+    from mkdesc.learn import comparison, descriptors, keypoint_training, keypoints
+
+    descriptors.CPU_POOL = descriptors.MEASURED_PAIRS = 4
+    descriptors.CPU_POINTS, descriptors.CPU_SIZE = 50, 128
+    keypoint_training.CHECKED_PAIRS = keypoint_training.MEASURED_PAIRS = 2
+    keypoints.CPU_SIZE = 96
+    comparison.VIEWS = 2
+
+
 def main() -> None:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(prog="kill", description=__doc__.partition("\n")[0])
@@ -213,6 +224,7 @@ def main() -> None:
     for module in ("cv2", "h5py", "pycolmap", "numba", "matplotlib.pyplot"):
         importlib.import_module(module)
     compile_for()
+    learn_little()
     with tempfile.TemporaryDirectory(prefix="mkdesc-kill-") as name:
         place = Path(name).resolve()
         (place / "tmp").mkdir()

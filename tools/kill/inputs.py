@@ -27,7 +27,7 @@ COMMANDS = {
     "learn-phototourism": "learn phototourism {data}/subsets/castle -o m.safetensors --dims 8",
     "learn-hpatches": "learn hpatches {data}/strips -o m.safetensors --dims 8",
     "learn-descriptor": "learn descriptor {data}/photos -o m.safetensors --steps 2 --device cpu"
-    " --head linear --dims 16",
+    " --head linear --dims 16 --parametrization cartesian --sides 20",
     "learn-keypoints": "learn keypoints {data}/photos -o w.safetensors --steps 2 --device cpu",
     "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",

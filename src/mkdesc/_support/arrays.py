@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from os import PathLike
 from typing import Any, TypeGuard
 
@@ -59,6 +60,31 @@ def out_of_range(low: float, high: float) -> str:
     else:
         advice = "clip or scale them"
     return f"has values from {low:g} to {high:g}; floats must be from 0 to 1: {advice}"
+
+
+#: Bits of cameras that have fewer than 16, and those that this process has hinted at.
+_FEW_BITS = (10, 12)
+HINTED: set[int] = set()
+
+
+def hint_at_few_bits(array: NDArray[Any]) -> None:
+    """Warn of whole numbers that may be of 10 or 12 bits where 16 are expected; others pass.
+
+    Really dark images look the same, so it is a hint, and there is one of each kind in a process.
+
+    >>> hint_at_few_bits(np.array([0, 65535], np.uint16))
+    """
+    if array.dtype.kind not in "iu" or array.dtype.itemsize == 1 or not array.size:
+        return
+    highest = int(array.max())
+    bits = next((bits for bits in _FEW_BITS if 0 < highest < 1 << bits), None)
+    if bits is not None and bits not in HINTED:
+        HINTED.add(bits)
+        warnings.warn(
+            f"uint16 counts from 0 to 65535, and no value here is above {(1 << bits) - 1}: if "
+            f"they have {bits} bits, multiply them by {1 << (16 - bits)}",
+            stacklevel=3,
+        )
 
 
 def is_number(value: object) -> TypeGuard[float]:

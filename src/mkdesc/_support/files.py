@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mkdesc._support.targets import check_target, make_folder
+from mkdesc._support.targets import check_target, followed, make_folder
 from mkdesc._support.text import shorten
 
 try:
@@ -50,7 +50,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     '1 2 3'
     """
-    target = _followed(path)
+    target = followed(path)
     check_target(target)
     _remove_orphans(target)
     partial, held = _held_partial(target, _new_file)
@@ -85,7 +85,7 @@ def atomic_folder(path: str | os.PathLike[str], new: bool = False) -> Iterator[P
     >>> [file.name for file in target.iterdir()]
     ['a.txt']
     """
-    target = _followed(path)
+    target = followed(path)
     _remove_orphans(target)
     partial, held = _held_partial(target, _new_folder)
     try:
@@ -207,12 +207,6 @@ def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
             if os.path.samestat(os.fstat(held), folder.stat()):
                 return held
         os.close(held)
-
-
-def _followed(path: str | os.PathLike[str]) -> Path:
-    """Where a link leads to, or the path itself."""
-    found = Path(path)
-    return found.resolve() if found.is_symlink() else found
 
 
 def _partial(target: Path) -> Path:

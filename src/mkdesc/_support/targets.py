@@ -56,11 +56,12 @@ def check_target(
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target}: is a folder, not a file to write")
-    if not target.parent.is_dir():
-        check_folder(target.parent)
-        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"{target}: the folder {target.parent} cannot be written to")
+    folder = followed(target).parent
+    if not folder.is_dir():
+        check_folder(folder)
+        raise FileNotFoundError(f"{target}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{target}: the folder {folder} cannot be written to")
     if not target.exists():  # nothing can be lost
         return target
     if not target.is_file():
@@ -80,6 +81,16 @@ def check_target(
             f"{'' if overwrite is None else ', or overwrite it (--overwrite)'}"
         )
     return target
+
+
+def followed(path: AnyPath) -> Path:
+    """Where a link leads to, or the path itself.
+
+    >>> followed("pairs.txt").name
+    'pairs.txt'
+    """
+    found = Path(path)
+    return Path(os.path.realpath(found)) if found.is_symlink() else found
 
 
 def check_folder(path: AnyPath) -> Path:

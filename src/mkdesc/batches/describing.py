@@ -231,6 +231,7 @@ def _checked_location(output: str | Path) -> str:
     if not is_address(location) and not Path(location).parent.is_dir():
         check_folder(Path(output).parent)
         raise FileNotFoundError(f"output: the folder {Path(output).parent} does not exist")
+    FORMATS[suffix].load()
     return location
 
 

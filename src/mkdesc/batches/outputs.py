@@ -93,6 +93,11 @@ class Output(ABC):
         """The parts, and beside them, where no reader trips over it, what they are made of."""
         return WorkFolder(self.location, f"{self.location}.mkdesc.json")
 
+    @staticmethod
+    @abstractmethod
+    def load() -> None:
+        """Import what writing needs: said before the work if it is not there."""
+
     @abstractmethod
     def begin(self) -> None:
         """Make what parts are written into, if it is not there."""
@@ -121,6 +126,10 @@ class Npy(Output):
     def work(self) -> WorkFolder:
         """``<location>.parts``, which goes when all is done."""
         return WorkFolder(f"{self.location}.parts", f"{self.location}.parts/mkdesc.json")
+
+    @staticmethod
+    def load() -> None:
+        """Needs no other package."""
 
     def begin(self) -> None:
         """Nothing to make."""
@@ -163,9 +172,13 @@ class Npy(Output):
 class Parquet(Output):
     """A folder of Parquet files with columns ``row`` and ``descriptor`` (a list of numbers)."""
 
-    def begin(self) -> None:
-        """Nothing to make, but pyarrow will be needed."""
+    @staticmethod
+    def load() -> None:
+        """Needs pyarrow."""
         _pyarrow()
+
+    def begin(self) -> None:
+        """Nothing to make."""
 
     def written(self) -> set[int]:
         """Parts by their files."""
@@ -195,6 +208,11 @@ class Zarr(Output):
 
     #: Its name in the group.
     ARRAY = "descriptors"
+
+    @staticmethod
+    def load() -> None:
+        """Needs zarr."""
+        _zarr()
 
     def begin(self) -> None:
         """Make the array, without data."""

@@ -66,8 +66,9 @@ def command(
     from mkdesc.features.picture import save_keypoints
     from mkdesc.features.settings import Settings
     from mkdesc.images.writing import PICTURES
-    from mkdesc.retrieval.manifest import FEATURES, INDEX
+    from mkdesc.retrieval.manifest import check_outside
 
+    check_outside(output)
     settings = Settings(detector, keypoints, model, side, upright, dtype)
     where = None if device == "cpu" else device
     if kind is None and output.suffix.lower() in PICTURES:
@@ -76,9 +77,6 @@ def command(
         )
         print(f"{len(drawn):,} keypoints\nwritten: {output}")
         return
-    for folder in output.resolve().parents:
-        if (folder / INDEX).is_file() and (folder / FEATURES).is_dir():
-            raise ValueError(f"{output}: lies in the index {folder}; choose another output")
     began = time.monotonic()
     with long_work(cluster, "images") as work:
         found = extract_to(

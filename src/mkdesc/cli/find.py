@@ -58,6 +58,7 @@ def command(
     from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
     from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.manifest import check_outside
     from mkdesc.retrieval.sheet import contact_sheet
 
     if output is not None:
@@ -68,6 +69,7 @@ def command(
     if output is not None:
         folders = (query, index, images, *opened.sources)
         check_target(output, chain(folders, opened.files(images)), OWN_PICTURE, overwrite)
+        check_outside(output)
     count = max(k, candidates) if verify else 0
     found = opened.find(query, k, count, part, max_pixels)
     ambiguous = {

@@ -37,12 +37,14 @@ def command(
     from mkdesc._support.targets import check_folder, check_target, is_inside
     from mkdesc.retrieval.groups import find_groups
     from mkdesc.retrieval.index import Index
+    from mkdesc.retrieval.manifest import check_outside
 
     if output is not None and output.exists():
         raise ValueError(f"--output: expected a folder that does not exist yet, got {output}")
     if output is not None:
         check_folder(output)
         check_target(output)
+        check_outside(output)
     opened = Index(index)
     say_what_changed(opened)
     if output is not None:

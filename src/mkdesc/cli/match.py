@@ -22,7 +22,7 @@ from mkdesc.cli.options import (
 )
 from mkdesc.cli.progress import console
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
-from mkdesc.images.reading import MAX_PIXELS
+from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.models import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def command(
     """
     from mkdesc.features.features import Features
     from mkdesc.features.image_pair import check_files, check_options, match_images
-    from mkdesc.features.matches import check_output
+    from mkdesc.features.matches import check_box, check_output
     from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.models import model_file
 
@@ -122,6 +122,8 @@ def command(
     part = None if box is None else as_box(box)
     check_options(test, geometry, threshold, limit)
     check_files(a, b)
+    if part is not None:
+        check_box(part, read_gray(a, max_pixels).shape)
     features = Features(detector, keypoints, model, side, upright, dtype)
     with console.status("loading compiled code") as status:
         _load(features)

@@ -78,7 +78,7 @@ def command(
     from mkdesc.images.listing import find_images
     from mkdesc.retrieval.groups import verified_pairs
     from mkdesc.retrieval.index import Index
-    from mkdesc.retrieval.manifest import INDEX
+    from mkdesc.retrieval.manifest import INDEX, check_outside
     from mkdesc.retrieval.pairs import (
         NamePair,
         all_pairs,
@@ -96,6 +96,7 @@ def command(
         raise ValueError(f"--verify: expected --how retrieved, got {how}")
     names = find_images([images])
     check_output(output, names, (images, index), overwrite)
+    check_outside(output)
     if index is not None and (index / INDEX).exists():
         known = Index(index)
         makes = f"mkdesc index {images} -o {index} makes one of it, and forgets the others"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from inspect import cleandoc
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 from mkdesc.cli.typed_names import as_typed
+
+#: An argument ``-``, or an option with it.
+_DASH = re.compile(r"(-o|--[a-z-]+=)?-")
 
 
 def flow(text: str | None) -> str | None:
@@ -38,6 +42,15 @@ class _Plain:
 
 class PlainCommand(_Plain, TyperCommand):
     """A command, whose errors name options and arguments as they are typed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse ``-``, which elsewhere stands for stdin or stdout, and parse the rest."""
+        if any(_DASH.fullmatch(word) for word in args):
+            raise ValueError(
+                "-: mkdesc neither reads stdin nor writes files to stdout; expected the name of a "
+                "file (./- is one that is called so)"
+            )
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run it."""

@@ -13,6 +13,7 @@ from types import ModuleType
 from mkdesc._support.check import check_choice
 from mkdesc._support.files import Damaged, own_folder
 from mkdesc._support.progress import Progress, no_progress
+from mkdesc._support.targets import check_target
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import same_input
 from mkdesc.datasets.colmap import pycolmap_module
@@ -128,8 +129,8 @@ def _extract_into(
 ) -> Extracted:
     """Describe what a store lacks into a folder beside it, add it as a whole, and clean up."""
     check_names(images, kind)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file to write")
+    if os.path.lexists(target):
+        check_target(target)
     store: ModuleType = hloc
     own = {}
     if kind == "colmap":

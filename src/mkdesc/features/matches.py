@@ -35,7 +35,7 @@ ENDINGS = {
     **dict.fromkeys(PICTURES, OWN_PICTURE),
     ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
     ".npz": rb"points_a\.npy",
-    ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier",
+    ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier\r?\n",
     ".json": rb"\A\{\s*\"verified\"",
 }
 
@@ -71,6 +71,21 @@ GREEN, RED = (60, 170, 30), (40, 40, 220)
 
 #: Left, top, right and bottom, in pixels.
 Box = tuple[float, float, float, float]
+
+
+def check_box(box: Box, shape: tuple[int, ...]) -> None:
+    """Refuse a box that is not in an image of this shape (H, W).
+
+    >>> check_box((0, 0, 999, 10), (240, 300))
+    Traceback (most recent call last):
+    ValueError: box: expected left < right <= 300 and top < bottom <= 240, all >= 0, got 0, 0, ...
+    """
+    left, top, right, bottom = box
+    if not (0 <= left < right <= shape[1] and 0 <= top < bottom <= shape[0]):
+        raise ValueError(
+            f"box: expected left < right <= {shape[1]} and top < bottom <= {shape[0]}, all >= 0, "
+            f"got {', '.join(format(edge, 'g') for edge in box)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,9 +301,7 @@ def _zoomed(
     image: NDArray[np.uint8], points: NDArray[np.float64], box: Box
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.bool_]]:
     """Part of an image, enlarged; where points are in it; and which of them are."""
-    height, width = image.shape[:2]
-    if not (0 <= box[0] < box[2] <= width and 0 <= box[1] < box[3] <= height):
-        raise ValueError(f"box: expected one in an image of {width} x {height} px, got {box}")
+    check_box(box, image.shape)
     left, top = int(box[0]), int(box[1])
     part = image[top : int(np.ceil(box[3])), left : int(np.ceil(box[2]))]
     scale = max(1.0, LONGEST / max(part.shape[:2]))

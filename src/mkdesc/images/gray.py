@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import HIGHEST, LOWEST, in_native_order, out_of_range, unmasked
+from mkdesc._support.arrays import (
+    HIGHEST,
+    LOWEST,
+    hint_at_few_bits,
+    in_native_order,
+    out_of_range,
+    unmasked,
+)
 
 _TYPES = ("uint8", "uint16", "float32", "float64")
 
@@ -73,12 +80,13 @@ def _mixed(red: NDArray[Any], green: NDArray[Any], blue: NDArray[Any]) -> NDArra
 
 
 def check_gray_range(gray: NDArray[Any]) -> None:
-    """Refuse floats (H, W) that are not from 0 to 1, as those of patches are refused.
+    """Refuse floats (H, W) that are not from 0 to 1, and hint at few bits, as with patches.
 
     >>> check_gray_range(np.array([[0.0, 255.0]]))
     Traceback (most recent call last):
     ValueError: image: has values from 0 to 255; floats must be from 0 to 1: divide by 255, or ...
     """
+    hint_at_few_bits(gray)
     if gray.dtype.kind == "f":
         low, high = float(gray.min()), float(gray.max())
         if low < LOWEST or high > HIGHEST:
@@ -96,7 +104,7 @@ def as_gray_uint8(image: ArrayLike) -> NDArray[np.uint8]:
     gray = as_gray(image)
     if gray.dtype == np.uint8:
         return gray
+    check_gray_range(gray)
     if gray.dtype == np.uint16:
         return np.asarray((gray.astype(np.uint32) + 128) // 257, np.uint8)
-    check_gray_range(gray)
     return np.asarray(gray.clip(0, 1) * 255 + 0.5, np.uint8)

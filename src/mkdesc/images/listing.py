@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".
 #: What is wrong with some names in a folder.
 _NOWHERE, _NO_FILE = "a link that leads nowhere", "is a device or a pipe"
 
+#: What no line of text has in it: line feeds, what terminals obey, Unicode's ends of lines.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 
 def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
     """Image files by the names they go by: unique, sorted, with forward slashes.
@@ -21,7 +25,8 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
     sources
         Files, which go by their file names, and folders, whose images (of all folders in them,
         linked ones too, but for hidden files and folders) go by their paths from there. Links to
-        photographs that are gone are listed; links to folders that are gone are warned of.
+        photographs that are gone are listed; links to folders that are gone are warned of. Names
+        with line feeds or other control characters are refused.
 
     Examples
     --------
@@ -36,6 +41,9 @@ def find_images(sources: Sequence[str | Path]) -> dict[str, Path]:
         for name, file in _images_of(source).items():
             if name in found:
                 raise ValueError(f"{found[name]} and {file}: two images named {name}")
+            if CONTROL.search(name):  # lists of names have a line for each
+                expected = "a name without line feeds and other control characters"
+                raise ValueError(f"{name!r}: expected {expected}; rename it")
             found[name] = file
     return dict(sorted(found.items()))
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc._support.arrays import hint_at_few_bits
 from mkdesc.images.header import read_header
 
 #: Images of more pixels than this are refused, unless told otherwise: a small file can unfold
@@ -113,8 +114,11 @@ def _by_opencv(data: bytes, as_stored: bool) -> NDArray[np.uint8] | None:
     """What OpenCV makes of a file; None: nothing."""
     cv2 = opencv()
     flags = cv2.IMREAD_GRAYSCALE | (cv2.IMREAD_IGNORE_ORIENTATION if as_stored else 0)
+    pixels = np.frombuffer(data, np.uint8)
     try:
-        image: NDArray[np.uint8] | None = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+        image: NDArray[np.uint8] | None = cv2.imdecode(pixels, flags)
+        if image is not None and image.max() < 16:  # what is left of 12 bits of 16
+            hint_at_few_bits(cv2.imdecode(pixels, flags | cv2.IMREAD_ANYDEPTH))
     except cv2.error:
         return None
     return image
@@ -132,13 +136,15 @@ def _by_pillow(data: bytes, as_stored: bool) -> NDArray[np.uint8] | None:
         # How large it is has been looked at already.
         with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as opened:
             turned = opened if as_stored else ImageOps.exif_transpose(opened)
-            if turned.mode.startswith("I"):  # 16 bits; Pillow would cut them off at 255
-                return np.asarray(np.asarray(turned).astype(np.int64) >> 8, np.uint8)
-            if turned.mode in ("P", "PA", "RGBA", "LA"):  # colours under transparent pixels, too
-                turned = turned.convert("RGBA").convert("RGB")
-            return np.asarray(turned.convert("L"))
+            if not turned.mode.startswith("I"):
+                if turned.mode in ("P", "PA", "RGBA", "LA"):  # colours under transparent ones, too
+                    turned = turned.convert("RGBA").convert("RGB")
+                return np.asarray(turned.convert("L"))
+            deep = np.asarray(turned).astype(np.int64)  # 16 bits, which Pillow cuts off at 255
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
         return None
+    hint_at_few_bits(deep)
+    return np.asarray(deep >> 8, np.uint8)
 
 
 def in_colour(gray: NDArray[np.uint8], file: Path | None) -> NDArray[np.uint8]:

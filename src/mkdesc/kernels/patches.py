@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.arrays import HIGHEST, LOWEST, in_native_order, out_of_range, unmasked
+from mkdesc._support.arrays import (
+    HIGHEST,
+    LOWEST,
+    hint_at_few_bits,
+    in_native_order,
+    out_of_range,
+    unmasked,
+)
 
 #: Smallest patch side that can be described.
 SMALLEST = 8
@@ -97,12 +104,14 @@ def check_finite(block: NDArray[Any], first: int = 0) -> None:
 def check_range(patches: NDArray[Any], first: int = 0) -> None:
     """Refuse floats (N, ..., W, W) that are not from 0 to 1 but, for instance, from 0 to 255.
 
-    What interpolation adds is fine. ``first`` is the index of the first patch, for error messages.
+    What interpolation adds is fine; few bits are hinted at. ``first`` is the index of the first
+    patch, for error messages.
 
     >>> check_range(np.linspace(0, 255, 64).reshape(1, 8, 8))
     Traceback (most recent call last):
     mkdesc.kernels.patches.PatchError: patches[0] has values from 0 to 255; floats must be ...
     """
+    hint_at_few_bits(patches)
     if patches.dtype.kind != "f":
         return
     each = tuple(range(1, patches.ndim))

@@ -19,14 +19,12 @@ from mkdesc._support.work import in_order
 from mkdesc._support.workfolder import same_input, same_size
 from mkdesc.features.features import Features
 from mkdesc.features.image_features import ImageFeatures, describe_image, load_features
+from mkdesc.features.matches import Box, check_box
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.collecting import STRONGEST
 from mkdesc.retrieval.manifest import FEATURES, read_manifest
 from mkdesc.retrieval.signature import make_signature
-
-#: Left, top, right and bottom of a part of an image, in pixels.
-Box = tuple[float, float, float, float]
 
 
 class Found(NamedTuple):
@@ -253,12 +251,8 @@ class Index:
 
 def _mask(shape: tuple[int, ...], box: Box) -> NDArray[np.uint8]:
     """255 inside a box of an image, 0 outside."""
+    check_box(box, shape)
     left, top, right, bottom = box
-    if not (0 <= left < right <= shape[1] and 0 <= top < bottom <= shape[0]):
-        raise ValueError(
-            f"box: expected left < right <= {shape[1]} and top < bottom <= {shape[0]}, all >= 0, "
-            f"got {', '.join(format(edge, 'g') for edge in box)}"
-        )
     mask = np.zeros(shape[:2], np.uint8)
     mask[round(top) : round(bottom), round(left) : round(right)] = 255
     return mask

@@ -42,6 +42,16 @@ _OWN = re.compile(r"segment-[0-9]{6,}|words-[0-9]{6,}\.npy")
 _HALF = re.compile(rf"\.({_OWN.pattern}|index\.json)\.[0-9a-f]{{8}}\.(partial|new)")
 
 
+def check_outside(output: Path) -> None:
+    """Refuse an output, which need not be there, in the folder of an index, by links too.
+
+    >>> check_outside(Path("pairs.txt"))
+    """
+    for folder in output.resolve().parents:
+        if (folder / INDEX).is_file() and (folder / FEATURES).is_dir():
+            raise ValueError(f"{output}: lies in the index {folder}; choose another output")
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What an index is made of.

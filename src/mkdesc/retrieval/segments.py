@@ -17,6 +17,7 @@ from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.files import atomic_folder, read_json
 from mkdesc._support.loop_types import array_type
 from mkdesc._support.npy import BROKEN, map_array
+from mkdesc.images.listing import CONTROL
 from mkdesc.retrieval.signature import Signature, worth
 
 #: The name of an image, the fingerprint of its file, and its signature.
@@ -51,7 +52,7 @@ class Segment:
         try:
             found = read_json(self.folder / IMAGES)
             sources = {str(name): str(source) for name, source in found}
-            if not all(map(_is_inside, sources)):  # features are removed by such names
+            if not all(map(_is_name, sources)):  # features are removed by such names
                 raise ValueError
             return sources
         except (OSError, ValueError, TypeError):
@@ -127,10 +128,11 @@ class Segment:
         return scores
 
 
-def _is_inside(name: str) -> bool:
-    """Whether a name is one of a file below a folder."""
+def _is_name(name: str) -> bool:
+    """Whether a name is one of a file below a folder, and on one line."""
     path = PurePath(name)
-    return len(name) < LONGEST and not path.is_absolute() and ".." not in path.parts
+    inside = not path.is_absolute() and ".." not in path.parts
+    return len(name) < LONGEST and inside and not CONTROL.search(name)
 
 
 def write_segments(

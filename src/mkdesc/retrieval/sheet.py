@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.features.matches import Box
 from mkdesc.images.drawing import spread_out
 from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
 from mkdesc.retrieval.agreement import Agreement
-from mkdesc.retrieval.index import Box, Found
+from mkdesc.retrieval.index import Found
 
 #: Pixels: height of all images, most of their width, the space around them, the text below.
 HEIGHT, WIDTH, GAP, TEXT = 240, 480, 10, 26
