@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from mkdesc import MKD, cli
 from mkdesc._support.cluster import connect
@@ -23,6 +24,9 @@ from mkdesc.heads.head import L2, Affine, Head, Power, Relu
 from mkdesc.kernels.parametrization import as_parametrization
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+settings.register_profile("any machine", deadline=None)  # speed is measured in benchmarks/
+settings.load_profile("any machine")
 
 if find_spec("torch") is None:  # PyTorch is large: the tests of all else run without it
     collect_ignore_glob = [

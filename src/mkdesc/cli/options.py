@@ -57,7 +57,8 @@ Overwrite = Annotated[
 Limit = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS", help="Seconds for all of it, at most: reading, making views, learning."
+        metavar="SECONDS",
+        help="Seconds for reading, making views and learning, at most; comparing comes after.",
     ),
 ]
 Dtype = Annotated[str, typer.Option(help="Type of the descriptors: float32, int8, uint8 or bits.")]

@@ -22,6 +22,17 @@ def remaining(seconds: float | None, began: float) -> float | None:
     return None if seconds is None else max(LEAST, seconds - (time.perf_counter() - began))
 
 
+def check_time_left(seconds: float | None, began: float, done: str) -> None:
+    """ValueError if nothing is left of the limit on all that began at a time of ``perf_counter``.
+
+    >>> check_time_left(60.0, time.perf_counter(), "making views")
+    """
+    if seconds is not None and time.perf_counter() - began > seconds:
+        raise ValueError(
+            f"seconds: {done} took all of {seconds:g}, and nothing was learned: allow more"
+        )
+
+
 class Clock:
     """How much of a training is over, by steps or by time, whichever ends first.
 

@@ -24,7 +24,7 @@ from mkdesc.heads.statistics import Statistics
 from mkdesc.heads.whitening import Whitening
 from mkdesc.images.detectors.learned_weights import load_weights
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.learn.clock import remaining
+from mkdesc.learn.clock import check_time_left, remaining
 from mkdesc.learn.holding_out import hold_out, names_of, scene_of
 from mkdesc.learn.keypoints import read_photos
 from mkdesc.learn.photos import list_photos
@@ -181,16 +181,20 @@ def learn_descriptor(
         some = replace(chosen.pool, pairs=pairs)
         return _pool({name: images[name] for name in names}, mkd, detector, some, seed, where)
 
+    def views(made: int) -> None:
+        tell("views", made, taught + measured)
+        check_time_left(seconds, began, "making views")
+
     torch.manual_seed(seed)
     taught = chosen.pool.pairs
     measured = min(CPU_MEASURED if where.type == "cpu" else GPU_MEASURED, taught)
     pool = pool_of(learned, taught, seed)
-    pool.fill(lambda made: tell("views", made, taught + measured))
+    pool.fill(views)
     statistics = gather(pool, plan.power)
     head = begun or plan.begin(statistics)
     pool.find_maps(head)
     figures = pool_of(kept or learned, measured, seed + 1)
-    figures.fill(lambda made: tell("views", taught + made, taught + measured))
+    figures.fill(lambda made: views(taught + made))
     before = measure(head, figures, plan.bits)
     done, taken, interrupted, after = 0, 0.0, False, before
     if plan.kind != "gda":
@@ -228,8 +232,12 @@ def learn_descriptor(
     }
     mkd.set_params(head=head)
     with suppress(ImportError):  # of OpenCV, which nothing else here needs
-        ratio = calibrated_ratio(mkd, (kept or learned)[:RATIO_PHOTOS], seed=seed, progress=tell)
-        mkd.set_params(ratio=None if ratio is None else ratio.ratio)
+        # (A model that was trained further keeps its ratio, which was found on more photographs.)
+        if start is None or mkd.ratio is None:
+            ratio = calibrated_ratio(
+                mkd, (kept or learned)[:RATIO_PHOTOS], seed=seed, progress=tell
+            )
+            mkd.set_params(ratio=None if ratio is None else ratio.ratio)
     return LearnedDescriptor(mkd, report, kept, card)
 
 
