@@ -149,6 +149,11 @@ def test_the_command(folder, tmp_path, run, monkeypatch):
     assert "--sides: expected numbers with commas between, got '16;32'" in wrong.stderr
 
 
+def test_a_limit_that_views_use_up_is_said(folder):
+    with pytest.raises(ValueError, match=r"seconds: making views took all of 0.01, and nothing"):
+        learn_descriptor(folder, device="cpu", recipe=TINY, seconds=0.01)
+
+
 def test_a_model_is_trained_further(folder, tmp_path, run, monkeypatch):
     """It begins as what it was; its kernels, squares and head stay of their kind."""
     first = learn(folder, HeadPlan("mlp", dims=16, hidden=8, rank=24), steps=2)
@@ -160,6 +165,7 @@ def test_a_model_is_trained_further(folder, tmp_path, run, monkeypatch):
     assert str(further.mkd.head) == str(first.mkd.head)
     assert further.report.before.right == pytest.approx(first.report.after.right)
     assert further.card["began_as"] == "first.safetensors"
+    assert further.mkd.ratio == first.mkd.ratio
     matrices = [made.mkd.head.stages[2].matrix for made in (first, further)]
     norms = [matrix / np.linalg.norm(matrix) for matrix in matrices]
     assert 0 < abs(norms[0] - norms[1]).max() < 0.02

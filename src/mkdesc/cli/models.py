@@ -54,7 +54,7 @@ def command(
 def _facts(card: Card, use: str | None) -> list[str]:
     """What most people want to know of a model."""
     learned = card.learned_from
-    count = learned.get("photographs")
+    count, began = learned.get("photographs"), learned.get("began_as")
     facts = {
         "for": use or ("patches" if card.side is None else "keypoints of photographs"),
         "descriptors": f"{card.dims} numbers each",
@@ -62,7 +62,8 @@ def _facts(card: Card, use: str | None) -> list[str]:
         + ("" if card.side is None else f"; of a keypoint, {card.sides_in_words('')}"),
         "ratio test": "not known: mkdesc learn ratio" if card.ratio is None else f"{card.ratio:g}",
         "learned from": learned.get("source", "unknown data")
-        + (f", {count} of them" if count else ""),
+        + (f", {count} of them" if count else "")
+        + ("" if began in (None, "a whitening") else f"; began as {began}"),
         "created": card.created,
         "more": "--verbose",
     }

@@ -58,7 +58,8 @@ class Features:
     device
         Where PyTorch does all of the work, such as ``"cuda"``, with the detectors ``"learned"``
         and ``"dog"`` and a number of keypoints; otherwise it describes patches there, and
-        detects if the detector can. None: as ``model`` has it.
+        detects if the detector can. None: as ``model`` has it; ``"cpu"``: the same, since PyTorch
+        is slower there.
     **others
         Arguments of OpenCV's: they are refused, with what to use here.
 
@@ -103,6 +104,9 @@ class Features:
             "n_threads": n_threads,
             "device": device,
         }
+        if device == "cpu":  # where compiled loops are faster than PyTorch
+            device = None
+        self._device = device
         self.detector = as_detector(
             detector,
             max_keypoints=max_keypoints,
@@ -180,7 +184,7 @@ class Features:
 
     def on_device(self) -> DeviceFeatures | None:
         """What does all on a device, if there is one, and the detector can."""
-        if self._given["device"] is None:
+        if self._device is None:
             return None
         if self._module is None and can_be_on_device(self.detector, self.max_keypoints):
             from mkdesc._support.launching import chosen_device
@@ -194,7 +198,7 @@ class Features:
                 self.upright,
                 self.output,
             )
-            self._module = made.to(chosen_device(self._given["device"])).eval()
+            self._module = made.to(chosen_device(self._device)).eval()
         return self._module
 
     def _detect(self, image: ArrayLike, mask: ArrayLike | None) -> Keypoints:

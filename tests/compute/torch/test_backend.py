@@ -67,7 +67,12 @@ def test_features_learning_and_speed_take_a_device(rng):
     image = textured_patches(1, 200)[0]
     points = [[100, 100, 4, 30], [80, 120, 3, 200]]
     expected = Features().describe(image, points)
-    np.testing.assert_allclose(Features(device="cpu").describe(image, points), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        Features(device="cpu:0").describe(image, points), expected, atol=1e-5
+    )
+    loops = Features(20, device="cpu")  # PyTorch would take thirty times as long
+    assert loops.on_device() is None
+    np.testing.assert_array_equal(loops.describe(image, points), expected)
     patches = np.repeat(textured_patches(60, 16), 2, axis=0)
     patches = (patches + rng.integers(0, 9, patches.shape)).astype(np.uint8)
     block = TrainingBlock(patches, np.repeat(np.arange(60), 2))

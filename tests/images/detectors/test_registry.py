@@ -153,10 +153,10 @@ def test_a_new_detector_is_a_module_and_a_line(example, image):
 def test_its_twin_in_torch_is_used_on_a_device(example, image):
     pytest.importorskip("torch")
     here = mkdesc.Features("brightest", 50)
-    there = mkdesc.Features("brightest", 50, device="cpu")
-    assert (here.detector.device, there.detector.device) == (None, "cpu")
+    there = mkdesc.Features("brightest", 50, device="cpu:0")
+    assert (here.detector.device, there.detector.device) == (None, "cpu:0")
     np.testing.assert_array_equal(here.extract(image)[0].points, there.extract(image)[0].points)
-    assert mkdesc.Features("sift", device="cpu").detector == make_detector("sift")
+    assert mkdesc.Features("sift", device="cpu:0").detector == make_detector("sift")
 
 
 def test_its_settings_belong_to_the_identity_of_features(example):
