@@ -523,3 +523,21 @@ def test_files_of_others_in_an_output_that_could_not_be_written_stay(tmp_path, s
         with pytest.raises(ValueError, match="has NaN"):
             describe_file(tmp_path / "in.npy", out)
     assert {one.name for one in tmp_path.rglob("*")} == {"in.npy", out.name, "notes.txt"}
+
+
+def test_only_what_zarr_left_of_its_own_files_is_removed(file, tmp_path):
+    pytest.importorskip("zarr")
+    out = tmp_path / "out.zarr"
+    describe_file(file, out)
+    half = f"{'0123abcd' * 4}.partial"
+    left = [out / name for name in (f"zarr.{half}", f"descriptors/c/1/0.{half}")]
+    mine = [out / name for name in ("a.partial", "mine/b.partial", f"mine/0.{half}")]
+    mine += [out / "descriptors" / "c" / "1" / "c.partial"]
+    (out / "mine").mkdir()
+    (out / "d.partial").mkdir()
+    for one in left + mine:
+        one.write_text("half of something")
+    describe_file(file, out)
+    assert [one for one in left if one.exists()] == []
+    assert [one.read_text() for one in mine] == ["half of something"] * len(mine)
+    assert (out / "d.partial").is_dir()

@@ -7,6 +7,7 @@ again writes those that are missing.
 from __future__ import annotations
 
 import io
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,6 +204,10 @@ class Parquet(Output):
         """The parts are the whole."""
 
 
+#: How zarr calls files in a group of ours until they are whole.
+_LEFT = re.compile(r"(zarr|descriptors/(zarr|c/\d+/0))\.[0-9a-f]{32}\.partial")
+
+
 class Zarr(Output):
     """A Zarr group, as xarray expects it, with one array; a chunk for each part."""
 
@@ -253,10 +258,12 @@ class Zarr(Output):
         self.work.discard((self.ARRAY, "zarr.json"))
 
     def finish(self) -> None:
-        """Remove what killed workers have left of chunks."""
+        """Remove what killed workers have left of zarr's files, and nothing else."""
         if not is_address(self.location):
             for file in Path(self.location).rglob("*.partial"):
-                file.unlink()
+                name = file.relative_to(self.location).as_posix()
+                if _LEFT.fullmatch(name) and file.is_file():
+                    file.unlink()
 
 
 #: Kinds of output by the ending of their name.
