@@ -151,7 +151,7 @@ def test_damaged_files_are_made_again(folder, damage):
             np.savez(file, **{**arrays, "scores": np.ones(7, np.float32)})
     elif damage == "header":  # numpy looks for the end of a statement that has none
         with zipfile.ZipFile(file, "w") as archive:
-            for name in ("keypoints", "scores", "descriptors", "image_size"):
+            for name in ("keypoints", "scores", "descriptors", "image_size", "source"):
                 archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00\x1e\x00{'descr': '|u1', (((((")
     else:
         flipped = bytes(255 - byte for byte in whole[middle : middle + 50])
@@ -179,6 +179,27 @@ def test_files_of_someone_else_are_not_replaced(folder):
         extract_features(find_images([folder / "in"]), folder / "out", settings=SETTINGS)
     assert (folder / "out" / "a.png.npz").read_bytes() == before
     assert not (folder / "out" / "features.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["other arrays", "some of ours", "one more, of an old photograph"])
+def test_archives_of_someone_else_among_the_features_are_not_replaced(folder, kind):
+    images = find_images([folder / "in"])
+    extract_features(images, folder / "out", settings=SETTINGS)
+    file = folder / "out" / "b.png.npz"
+    with np.load(file) as arrays:
+        ours = dict(arrays)
+    ours["source"] = np.array("")
+    diary = np.arange(3)
+    mine = {
+        "other arrays": {"diary": diary},
+        "some of ours": {"keypoints": ours["keypoints"], "scores": ours["scores"]},
+        "one more, of an old photograph": {**ours, "diary": diary},
+    }
+    np.savez(file, **mine[kind])
+    before = file.read_bytes()
+    with pytest.raises(FileExistsError, match=r"b\.png\.npz: has other arrays .*move it"):
+        extract_features(images, folder / "out", settings=SETTINGS)
+    assert file.read_bytes() == before
 
 
 def test_only_features_are_removed(folder):
