@@ -181,7 +181,9 @@ def test_files_of_someone_else_are_not_replaced(folder):
     assert not (folder / "out" / "features.json").exists()
 
 
-@pytest.mark.parametrize("kind", ["other arrays", "some of ours", "one more, of an old photograph"])
+@pytest.mark.parametrize(
+    "kind", ["other arrays", "some of ours", "one more, of an old photograph"]
+)
 def test_archives_of_someone_else_among_the_features_are_not_replaced(folder, kind):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", settings=SETTINGS)
