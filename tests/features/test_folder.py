@@ -135,7 +135,7 @@ def test_foreign_files_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["empty", "cut", "garbage", "array", "flipped", "header", "shapes"]
+    "damage", ["empty", "zeros", "cut", "garbage", "flipped", "header", "shapes"]
 )
 def test_damaged_files_are_made_again(folder, damage):
     images = find_images([folder / "in"])
@@ -143,10 +143,7 @@ def test_damaged_files_are_made_again(folder, damage):
     file = folder / "out" / "b.png.npz"
     whole = file.read_bytes()
     middle = len(whole) // 2
-    if damage == "array":
-        with file.open("wb") as opened:
-            np.save(opened, np.ones(3))
-    elif damage == "shapes":
+    if damage == "shapes":
         with np.load(file) as arrays:
             np.savez(file, **{**arrays, "scores": np.ones(7, np.float32)})
     elif damage == "header":  # numpy looks for the end of a statement that has none
@@ -158,6 +155,7 @@ def test_damaged_files_are_made_again(folder, damage):
         file.write_bytes(
             {
                 "empty": b"",
+                "zeros": bytes(len(whole)),  # as after a power cut
                 "cut": whole[:middle],
                 "garbage": b"PK\x03\x04 and so on",
                 "flipped": whole[:middle] + flipped + whole[middle + 50 :],
@@ -181,25 +179,23 @@ def test_files_of_someone_else_are_not_replaced(folder):
     assert not (folder / "out" / "features.json").exists()
 
 
-@pytest.mark.parametrize(
-    "kind", ["other arrays", "some of ours", "one more, of an old photograph"]
-)
-def test_archives_of_someone_else_among_the_features_are_not_replaced(folder, kind):
+@pytest.mark.parametrize("kind", ["text", "array", "others", "some of ours", "ours and one more"])
+def test_files_of_someone_else_among_the_features_are_not_replaced(folder, kind):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", settings=SETTINGS)
     file = folder / "out" / "b.png.npz"
     with np.load(file) as arrays:
-        ours = dict(arrays)
-    ours["source"] = np.array("")
-    diary = np.arange(3)
-    mine = {
-        "other arrays": {"diary": diary},
-        "some of ours": {"keypoints": ours["keypoints"], "scores": ours["scores"]},
-        "one more, of an old photograph": {**ours, "diary": diary},
-    }
-    np.savez(file, **mine[kind])
+        ours = {**arrays, "source": np.array("")}  # of no photograph that is there
+    if kind == "text":
+        file.write_text("Dear diary")
+    elif kind == "array":
+        with file.open("wb") as opened:
+            np.save(opened, np.ones(3))
+    else:
+        mine = {"others": {}, "some of ours": {"scores": ours["scores"]}}.get(kind, ours)
+        np.savez(file, **mine, **({} if kind == "some of ours" else {"diary": np.arange(3)}))
     before = file.read_bytes()
-    with pytest.raises(FileExistsError, match=r"b\.png\.npz: has other arrays .*move it"):
+    with pytest.raises(FileExistsError, match=r"b\.png\.npz: mkdesc did not write .*move it"):
         extract_features(images, folder / "out", settings=SETTINGS)
     assert file.read_bytes() == before
 

@@ -143,12 +143,17 @@ def load_file(path: Path) -> ImageFeatures:
 
 
 def check_own(path: Path) -> None:
-    """Refuse to replace a file whose arrays are not those of features: somebody else wrote it."""
+    """Refuse to replace a file that is not of features, not even a damaged one."""
     names = names_in_archive(path)
-    if names is not None and names != set(_NAMES):
+    if names is None:
+        with path.open("rb") as file:
+            own = file.read(4) in (b"", b"PK\x03\x04", bytes(4))  # cut, or zeros by a power cut
+    else:
+        own = names == set(_NAMES)
+    if not own:
         raise FileExistsError(
-            f"{path}: has other arrays than features have, and is not replaced; move it away, "
-            "or choose another output"
+            f"{path}: mkdesc did not write this file and does not replace it; move it away, or "
+            "choose another output"
         )
 
 
