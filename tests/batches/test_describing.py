@@ -409,13 +409,16 @@ def test_memory_of_this_process_is_no_place_for_others(file):
         np.full((10, 128), 0.1, np.float32),
         np.full((3, 128), np.nan, np.float32),
         np.asfortranarray(np.eye(4, dtype=np.float32)),
+        np.eye(3, dtype=np.float32)[np.arange(500) % 3],  # unit normals
+        np.eye(128, dtype=np.float32),  # labels, or descriptors of another program
+        np.concatenate([np.zeros((100, 4)), np.full((4900, 4), 7)]).astype(np.float32),
         np.float32(3),
         np.array(["my", "words"]),
         np.zeros(3, [("x", "f4")]),
     ],
 )
 def test_arrays_of_other_things_are_not_replaced(tmp_path, rng, mine):
-    """Some begin as descriptors do, but their rows are no unit vectors."""
+    """Even if they have the type, the shape and the lengths of descriptors."""
     patches, there = tmp_path / "in.npy", tmp_path / "mine.npy"
     np.save(patches, rng.integers(0, 256, (4, 64, 64), np.uint8))
     np.save(there, mine)
@@ -425,6 +428,18 @@ def test_arrays_of_other_things_are_not_replaced(tmp_path, rng, mine):
     assert there.read_bytes() == before
     describe_file(patches, there, overwrite=True)
     describe_file(patches, there)  # its own may be
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "bits"])
+def test_descriptors_are_replaced_unless_somebody_saved_them_again(file, dtype):
+    out = file.with_name("out.npy")
+    for _ in range(2):
+        describe_file(file, out, dtype=dtype)
+    mapped = np.load(out, mmap_mode="r")
+    assert (len(mapped), mapped.offset % 64) == (33, 0)  # as the format asks
+    np.save(out, np.load(out))
+    with pytest.raises(FileExistsError, match=r"out\.npy: is there already, and is another kind"):
+        describe_file(file, out, dtype=dtype)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".zarr", ".parquet"])
@@ -523,3 +538,21 @@ def test_files_of_others_in_an_output_that_could_not_be_written_stay(tmp_path, s
         with pytest.raises(ValueError, match="has NaN"):
             describe_file(tmp_path / "in.npy", out)
     assert {one.name for one in tmp_path.rglob("*")} == {"in.npy", out.name, "notes.txt"}
+
+
+def test_only_what_zarr_left_of_its_own_files_is_removed(file, tmp_path):
+    pytest.importorskip("zarr")
+    out = tmp_path / "out.zarr"
+    describe_file(file, out)
+    half = f"{'0123abcd' * 4}.partial"
+    left = [out / name for name in (f"zarr.{half}", f"descriptors/c/1/0.{half}")]
+    mine = [out / name for name in ("a.partial", "mine/b.partial", f"mine/0.{half}")]
+    mine += [out / "descriptors" / "c" / "1" / "c.partial"]
+    (out / "mine").mkdir()
+    (out / "d.partial").mkdir()
+    for one in left + mine:
+        one.write_text("half of something")
+    describe_file(file, out)
+    assert [one for one in left if one.exists()] == []
+    assert [one.read_text() for one in mine] == ["half of something"] * len(mine)
+    assert (out / "d.partial").is_dir()

@@ -1,5 +1,6 @@
 """No command writes over what it reads, or over a file of another kind, by any name of it."""
 
+import json
 import os
 import shutil
 import sys
@@ -285,6 +286,36 @@ def test_a_column_that_somebody_added_makes_another_kind_of_file(data):
     assert code == 2
     assert "m.csv: is there already, and is another kind of file" in message
     assert matches.read_text().startswith(f"{first},remarks\n")
+
+
+def test_files_that_only_resemble_matches_stay(data):
+    command = ["photos/a.png", "photos/b.png", "-o"]
+    for output in ("m.npz", "m.json"):
+        for _ in range(2):  # its own may be replaced
+            assert run("match", [*command, output])[0] == 0
+    with np.load("m.npz") as arrays:
+        ours = dict(arrays)
+    found = json.loads(Path("m.json").read_text())
+    for number, mine in enumerate(
+        ({"points_a": np.ones((9, 2))}, {**ours, "remarks": np.array("by hand")})
+    ):
+        np.savez(f"mine-{number}.npz", **mine)
+    for number, mine in enumerate(
+        (
+            {"verified": "by hand, on Monday"},
+            {"verified": True},
+            {**found, "remarks": "by hand"},
+            {**found, "verified": "by hand"},
+            {**found, "points_a": {"x": 1}},
+            [found],
+        )
+    ):
+        Path(f"mine-{number}.json").write_text(json.dumps(mine, indent=1))
+    before = contents(data)
+    for output in sorted(data.glob("mine-*")):
+        code, message = run("match", [*command, output.name])
+        assert (code, "is another kind of file" in message) == (2, True), output
+    assert contents(data) == before
 
 
 @pytest.mark.parametrize(("name", "case"), every(folders=True))

@@ -135,7 +135,7 @@ def test_foreign_files_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["empty", "cut", "garbage", "array", "flipped", "header", "shapes"]
+    "damage", ["empty", "zeros", "cut", "garbage", "flipped", "header", "shapes"]
 )
 def test_damaged_files_are_made_again(folder, damage):
     images = find_images([folder / "in"])
@@ -143,21 +143,19 @@ def test_damaged_files_are_made_again(folder, damage):
     file = folder / "out" / "b.png.npz"
     whole = file.read_bytes()
     middle = len(whole) // 2
-    if damage == "array":
-        with file.open("wb") as opened:
-            np.save(opened, np.ones(3))
-    elif damage == "shapes":
+    if damage == "shapes":
         with np.load(file) as arrays:
             np.savez(file, **{**arrays, "scores": np.ones(7, np.float32)})
     elif damage == "header":  # numpy looks for the end of a statement that has none
         with zipfile.ZipFile(file, "w") as archive:
-            for name in ("keypoints", "scores", "descriptors", "image_size"):
+            for name in ("keypoints", "scores", "descriptors", "image_size", "source"):
                 archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00\x1e\x00{'descr': '|u1', (((((")
     else:
         flipped = bytes(255 - byte for byte in whole[middle : middle + 50])
         file.write_bytes(
             {
                 "empty": b"",
+                "zeros": bytes(len(whole)),  # as after a power cut
                 "cut": whole[:middle],
                 "garbage": b"PK\x03\x04 and so on",
                 "flipped": whole[:middle] + flipped + whole[middle + 50 :],
@@ -179,6 +177,27 @@ def test_files_of_someone_else_are_not_replaced(folder):
         extract_features(find_images([folder / "in"]), folder / "out", settings=SETTINGS)
     assert (folder / "out" / "a.png.npz").read_bytes() == before
     assert not (folder / "out" / "features.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["text", "array", "others", "some of ours", "ours and one more"])
+def test_files_of_someone_else_among_the_features_are_not_replaced(folder, kind):
+    images = find_images([folder / "in"])
+    extract_features(images, folder / "out", settings=SETTINGS)
+    file = folder / "out" / "b.png.npz"
+    with np.load(file) as arrays:
+        ours = {**arrays, "source": np.array("")}  # of no photograph that is there
+    if kind == "text":
+        file.write_text("Dear diary")
+    elif kind == "array":
+        with file.open("wb") as opened:
+            np.save(opened, np.ones(3))
+    else:
+        mine = {"others": {}, "some of ours": {"scores": ours["scores"]}}.get(kind, ours)
+        np.savez(file, **mine, **({} if kind == "some of ours" else {"diary": np.arange(3)}))
+    before = file.read_bytes()
+    with pytest.raises(FileExistsError, match=r"b\.png\.npz: mkdesc did not write .*move it"):
+        extract_features(images, folder / "out", settings=SETTINGS)
+    assert file.read_bytes() == before
 
 
 def test_only_features_are_removed(folder):

@@ -136,6 +136,22 @@ def read_archive(path: str | os.PathLike[str], names: tuple[str, ...]) -> list[N
     return arrays
 
 
+def names_in_archive(path: str | os.PathLike[str]) -> set[str] | None:
+    """Names of the arrays in a .npz file; None if it is no such file, or a damaged one.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "a.npz"
+    >>> np.savez(file, ones=np.ones(3))
+    >>> names_in_archive(file)
+    {'ones'}
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except BROKEN:
+        return None
+
+
 def reason_of(error: Exception, path: str | os.PathLike[str]) -> str:
     """What is wrong with a file, in one line and without its path."""
     text = str(error).removeprefix(f"{os.fspath(path)}: ")

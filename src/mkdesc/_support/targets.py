@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 #: Bytes at the beginning and at the end of a file in which it says what it is.
@@ -15,11 +15,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 AnyPath = str | os.PathLike[str]
 
+#: By what a kind of file is known: an expression that is in it, or a function of its path.
+Own = bytes | Callable[[Path], bool]
+
 
 def check_target(
     path: AnyPath,
     reads: Iterable[AnyPath | None] = (),
-    own: bytes | None = None,
+    own: Own | None = None,
     overwrite: bool | None = None,
 ) -> Path:
     """Refuse a file that could not or must not be written, before the work for it is done.
@@ -33,8 +36,9 @@ def check_target(
         which every file counts but for those that ``own`` recognises. None stands for nothing.
     own
         A regular expression that the beginning or the end of every file of the kind to be
-        written has, and few others do. A file that is there and is of another kind is refused,
-        and so is one that came with this package. None: any file may be replaced.
+        written has, and few others do; or a function that says whether a file is of that kind.
+        A file that is there and is of another kind is refused, and so is one that came with this
+        package. None: any file may be replaced.
     overwrite
         Whether to replace a file of another kind all the same; None: that cannot be asked for.
 
@@ -160,8 +164,10 @@ def _files_of(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
             yield entry
 
 
-def _says(file: Path, own: bytes) -> bool:
+def _says(file: Path, own: Own) -> bool:
     """Whether a file says that it is of a kind; an empty one is of every kind."""
+    if not isinstance(own, bytes):
+        return not file.stat().st_size or own(file)
     with file.open("rb") as stream:
         first = stream.read(_LOOKED_AT)
         stream.seek(max(len(first), file.stat().st_size - _LOOKED_AT))

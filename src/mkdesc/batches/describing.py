@@ -19,7 +19,7 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import check_folder, check_target, is_inside, is_same
 from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import same_input
-from mkdesc.batches.outputs import FORMATS, Output, own_npy
+from mkdesc.batches.outputs import FORMATS, OWN_NPY, Output
 from mkdesc.datasets.patch_files import PatchSource, open_patches
 from mkdesc.descriptor import MKD
 from mkdesc.models import PATCH_MODEL, bundled_models, model_file, open_model, parse_model
@@ -105,7 +105,7 @@ def describe_file(
     progress
         Told of every piece, in patches.
     overwrite
-        Whether to replace a file ``.npy`` that holds anything but descriptors of float32.
+        Whether to replace a file ``.npy`` that this function did not write.
     dtype
         Of the descriptors: ``"float32"``, ``"int8"``, ``"uint8"`` or ``"bits"``, packed; as
         ``output`` of :class:`mkdesc.MKD`.
@@ -131,8 +131,7 @@ def describe_file(
     _check_apart(output, source)
     patches = open_patches(source)
     if Path(location).suffix == ".npy":
-        own = own_npy(location)
-        check_target(location, (as_location(source), model_file(model)), own, overwrite)
+        check_target(location, (as_location(source), model_file(model)), OWN_NPY, overwrite)
     for name in (str(source), str(output)):
         if name.startswith("memory://") and not share_memory(workers):
             raise ValueError(f"{name}: other processes cannot read the memory of this one")

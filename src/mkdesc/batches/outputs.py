@@ -7,6 +7,7 @@ again writes those that are missing.
 from __future__ import annotations
 
 import io
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,38 +24,20 @@ from mkdesc._support.locations import (
     names_in,
     read_location,
 )
-from mkdesc._support.npy import BROKEN, array_of, read_array_header
+from mkdesc._support.npy import BROKEN, array_of
 from mkdesc._support.optional import needed
 from mkdesc._support.workfolder import WorkFolder
 
 Vectors = NDArray[Any]
 
-#: What no file begins with.
-NOTHING = rb"(?!)"
-#: How a ``.npy`` file of descriptors begins.
-OWN_NPY = rb"(?s)\A\x93NUMPY.{4}\{'descr': '<f4', 'fortran_order': False, 'shape': \(\d+, \d+\)"
-
-#: Rows of such a file that are looked at, how long they may be, and how far their lengths from 1.
-_SOME, _WIDEST, _ABOUT = 100, 1 << 16, 1e-2
-
-
-def own_npy(path: str) -> bytes:
-    """By what :func:`~mkdesc._support.targets.check_target` knows that a file is of descriptors.
-
-    Any table of numbers may begin as they do: if rows are no unit vectors, nothing is.
-    """
-    if not Path(path).is_file():
-        return OWN_NPY
-    try:
-        with Path(path).open("rb") as file:
-            (_, width), fortran, dtype = read_array_header(file)
-            if fortran or dtype != np.float32 or not 0 < width <= _WIDEST:
-                return NOTHING
-            rows = np.frombuffer(file.read(4 * width * _SOME), np.float32).reshape(-1, width)
-    except BROKEN:
-        return NOTHING
-    lengths = np.linalg.norm(rows, axis=1)
-    return OWN_NPY if (np.minimum(lengths, abs(lengths - 1)) < _ABOUT).all() else NOTHING
+#: Bytes before the numbers of a ``.npy`` file of ours. The format allows any multiple of 64; numpy
+#: takes 128 for a table. So a file is known by its header: by its numbers it cannot be.
+_HEADER = 256
+#: How such a file begins.
+OWN_NPY = (
+    rb"\A\x93NUMPY\x01\x00\xf6\x00"
+    rb"\{'descr': '[<|][fiu]\d', 'fortran_order': False, 'shape': \(\d+, \d+\), \} +\n"
+)
 
 
 @dataclass(frozen=True)
@@ -146,15 +129,21 @@ class Npy(Output):
 
     def finish(self) -> None:
         """Join the parts, and remove them."""
-        descr = np.dtype(self.dtype).newbyteorder("<").str
-        header = {"descr": descr, "fortran_order": False, "shape": (self.count, self.width)}
         if is_address(self.location):
             raise ValueError(f"{self.location}: expected .zarr or .parquet at an address")
         with atomic_path(self.location) as partial, partial.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
+            file.write(self._header())
             for part in range(self.parts):
                 file.write(self._rows(part).tobytes())
         self.discard()
+
+    def _header(self) -> bytes:
+        """What the file begins with, padded as none of numpy's is."""
+        descr, shape = np.dtype(self.dtype).newbyteorder("<").str, (self.count, self.width)
+        text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+        magic = np.lib.format.magic(1, 0)
+        length = _HEADER - len(magic) - 2
+        return magic + length.to_bytes(2, "little") + text.ljust(length - 1) + b"\n"
 
     def _rows(self, part: int) -> Vectors:
         """What :meth:`write` wrote."""
@@ -201,6 +190,10 @@ class Parquet(Output):
 
     def finish(self) -> None:
         """The parts are the whole."""
+
+
+#: How zarr calls files in a group of ours until they are whole.
+_LEFT = re.compile(r"(zarr|descriptors/(zarr|c/\d+/0))\.[0-9a-f]{32}\.partial")
 
 
 class Zarr(Output):
@@ -253,10 +246,12 @@ class Zarr(Output):
         self.work.discard((self.ARRAY, "zarr.json"))
 
     def finish(self) -> None:
-        """Remove what killed workers have left of chunks."""
+        """Remove what killed workers have left of zarr's files, and nothing else."""
         if not is_address(self.location):
             for file in Path(self.location).rglob("*.partial"):
-                file.unlink()
+                name = file.relative_to(self.location).as_posix()
+                if _LEFT.fullmatch(name) and file.is_file():
+                    file.unlink()
 
 
 #: Kinds of output by the ending of their name.

@@ -21,6 +21,7 @@ from mkdesc._support.work import Workers, in_order, share_memory
 from mkdesc._support.workfolder import WorkFolder, fingerprint, same_input
 from mkdesc.features.image_features import (
     ImageFeatures,
+    check_own,
     describe_image,
     features_path,
     load_features,
@@ -200,10 +201,13 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     except FileNotFoundError:
         return False
     except ValueError as error:
+        check_own(path)
         warnings.warn(f"{error}; it will be made again", stacklevel=3)
         return False
     known = str(found.source)
     now = same_input(known, image)
+    if now != known:
+        check_own(path)
     if now is None:
         path.unlink()
     elif now != known:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.npy import BROKEN, read_archive, reason_of
+from mkdesc._support.npy import BROKEN, names_in_archive, read_archive, reason_of
 from mkdesc._support.targets import make_folder
 from mkdesc._support.workfolder import content_part
 from mkdesc.features.features import Features
@@ -63,6 +63,10 @@ class ImageFeatures:
 
     def _as_keypoints(self) -> Keypoints:
         return Keypoints(self.keypoints.astype(np.float64), self.scores)
+
+
+#: Of the arrays of a file.
+_NAMES = tuple(one.name for one in fields(ImageFeatures))
 
 
 def features_path(folder: Path, name: str) -> Path:
@@ -129,14 +133,28 @@ def load_features(folder: str | Path, name: str) -> ImageFeatures:
 def load_file(path: Path) -> ImageFeatures:
     """The same by the file of the features."""
     try:
-        names = tuple(one.name for one in fields(ImageFeatures))
-        found = ImageFeatures(*read_archive(path, names))
+        found = ImageFeatures(*read_archive(path, _NAMES))
         _check_arrays(found)
     except (FileNotFoundError, PermissionError):
         raise
     except BROKEN as error:
         raise ValueError(f"{path}: not a file of features ({reason_of(error, path)})") from None
     return found
+
+
+def check_own(path: Path) -> None:
+    """Refuse to replace a file that is not of features, not even a damaged one."""
+    names = names_in_archive(path)
+    if names is None:
+        with path.open("rb") as file:
+            own = file.read(4) in (b"", b"PK\x03\x04", bytes(4))  # cut, or zeros by a power cut
+    else:
+        own = names == set(_NAMES)
+    if not own:
+        raise FileExistsError(
+            f"{path}: mkdesc did not write this file and does not replace it; move it away, or "
+            "choose another output"
+        )
 
 
 def content_of(folder: Path, name: str) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.dataframes import make_dataframe
-from mkdesc._support.files import atomic_path
-from mkdesc._support.targets import check_target
+from mkdesc._support.files import atomic_path, read_json
+from mkdesc._support.npy import names_in_archive
+from mkdesc._support.targets import Own, check_target
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
 from mkdesc.images.reading import in_colour, opencv
@@ -30,13 +31,43 @@ if TYPE_CHECKING:
 #: Of a table of matches.
 COLUMNS = ("x_a", "y_a", "x_b", "y_b", "distance", "inlier")
 
-#: Endings of the files that matches can be written to, and what such files have in them.
-ENDINGS = {
+#: What is kept in files, and as what in JSON; None: there it is left out.
+_KEPT: dict[str, type | None] = {
+    **dict.fromkeys(("points_a", "points_b", "distances", "inliers", "matrix"), list),
+    **{"geometry": str, "rotation": list, "translation": list, "verdict": str, "reason": str},
+    **dict.fromkeys(("pairs", "keypoints_a", "keypoints_b")),
+}
+#: What JSON has besides.
+_ONLY_JSON = {"verified": bool, "seconds": dict}
+#: What is left out where there is none.
+_OPTIONAL = {"matrix", "geometry", "rotation", "translation"}
+
+
+def _is_own_npz(path: Path) -> bool:
+    names = names_in_archive(path)
+    return names is not None and _KEPT.keys() - _OPTIONAL <= names <= _KEPT.keys()
+
+
+def _is_own_json(path: Path) -> bool:
+    kinds = _ONLY_JSON | {name: kind for name, kind in _KEPT.items() if kind}
+    try:
+        found = read_json(path)
+    except ValueError:
+        return False
+    return (
+        isinstance(found, dict)
+        and kinds.keys() - _OPTIONAL <= found.keys() <= kinds.keys()
+        and all(isinstance(value, kinds[name]) for name, value in found.items())
+    )
+
+
+#: Endings of the files that matches can be written to, and by what such files are known.
+ENDINGS: dict[str, Own] = {
     **dict.fromkeys(PICTURES, OWN_PICTURE),
     ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
-    ".npz": rb"points_a\.npy",
+    ".npz": _is_own_npz,
     ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier\r?\n",
-    ".json": rb"\A\{\s*\"verified\"",
+    ".json": _is_own_json,
 }
 
 
@@ -263,11 +294,7 @@ class ImageMatches:
                 partial.write_text(text, encoding="utf-8")
 
     def _arrays(self) -> dict[str, Any]:
-        names = (
-            *("points_a", "points_b", "distances", "inliers", "matrix", "geometry", "rotation"),
-            *("translation", "verdict", "reason", "pairs", "keypoints_a", "keypoints_b"),
-        )
-        arrays = {name: getattr(self, name) for name in names}
+        arrays = {name: getattr(self, name) for name in _KEPT}
         return {name: value for name, value in arrays.items() if value is not None}
 
     def _csv(self) -> str:
@@ -285,13 +312,12 @@ class ImageMatches:
         return out.getvalue()
 
     def _json(self) -> dict[str, Any]:
-        listed = {name: value for name, value in self._arrays().items() if "keypoints" not in name}
         return {
             "verified": self.verified,
             **{
                 name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in listed.items()
-                if name != "pairs"
+                for name, value in self._arrays().items()
+                if _KEPT[name]
             },
             "seconds": self.timings,
         }
