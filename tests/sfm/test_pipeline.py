@@ -85,12 +85,10 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     assert page.count(f'"text":{names}') == 3
 
     # What is there is not replaced together with what others put there.
-    (out / "report.json").rename(tmp_path / "report.json")
     (out / "sparse" / "notes.txt").write_text("years of work")
     with pytest.raises(ValueError, match=r"notes\.txt: not made by mkdesc; move it away"):
         reconstruct(images, out, options=OPTIONS)
     (out / "sparse" / "notes.txt").unlink()
-    (tmp_path / "report.json").rename(out / "report.json")
 
     # A second run has nothing left to do; other settings are refused.
     steps.clear()
@@ -419,7 +417,7 @@ def test_models_of_someone_else_are_left_alone(noise, tmp_path):
     model = tmp_path / "out" / "sparse" / "0" / "points3D.bin"
     model.parent.mkdir(parents=True)
     model.write_bytes(b"years of work")
-    with pytest.raises(ValueError, match="sparse: not made by mkdesc; choose another output"):
+    with pytest.raises(ValueError, match="sparse/0: not made by mkdesc; move it away or choose"):
         reconstruct(noise, tmp_path / "out", options=OPTIONS)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["sparse"]
     assert model.read_bytes() == b"years of work"
@@ -430,12 +428,33 @@ def test_what_others_put_among_the_models_is_not_replaced(tmp_path, name):
     for own in ("cameras.bin", "points3D.bin", "points.ply"):
         (tmp_path / "sparse/0").mkdir(parents=True, exist_ok=True)
         (tmp_path / "sparse/0" / own).touch()
+    (tmp_path / "report.json").write_text('{"mkdesc": "0.1.0", "models": 1}')
     check_models(tmp_path)
     file = tmp_path / "sparse" / name
     file.parent.mkdir(exist_ok=True)
     file.touch()
     with pytest.raises(ValueError, match=r"sparse/.*: not made by mkdesc; move it away"):
         check_models(tmp_path)
+
+
+@pytest.mark.parametrize("extra", ["7", "1", "00"])
+def test_models_that_no_report_counts_are_refused_before_the_work(noise, tmp_path, extra):
+    out = tmp_path / "out"
+    for number in ("0", extra):
+        (out / "sparse" / number).mkdir(parents=True)
+        (out / "sparse" / number / "points3D.bin").write_bytes(b"years of work")
+    (out / "report.json").write_text('{"mkdesc": "0.1.0", "models": 1}')
+    with pytest.raises(ValueError, match=rf"sparse/{extra}: not made by mkdesc; move it away"):
+        reconstruct(noise, out, options=OPTIONS)
+    assert {path.name for path in out.iterdir()} == {"sparse", "report.json"}
+
+
+def test_an_empty_folder_that_was_there_stays(tmp_path):
+    (tmp_path / "out").mkdir()
+    for name in ("out", "new"):
+        with pytest.raises(FileNotFoundError, match="nothere"):
+            reconstruct(tmp_path / "nothere", tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"someone": "else"}'])
@@ -499,12 +518,14 @@ def test_inputs_in_the_folder_of_models_are_refused(images, tmp_path):
     inside = tmp_path / "out" / "sparse" / "photographs"
     shutil.copytree(images, inside)
     with pytest.raises(ValueError, match=r"is an input in .*sparse, which is replaced"):
+        match_images(inside, tmp_path / "out")
+    with pytest.raises(ValueError, match="sparse/photographs: not made by mkdesc"):
         reconstruct(inside, tmp_path / "out")
     pairs = tmp_path / "out" / "sparse" / "pairs.txt"
     first, second = sorted(path.name for path in images.iterdir())[:2]
     pairs.write_text(f"{first} {second}\n")
     with pytest.raises(ValueError, match=r"is an input in .*sparse, which is replaced"):
-        reconstruct(images, tmp_path / "out", pairs=pairs)
+        match_images(images, tmp_path / "out", pairs=pairs)
     assert pairs.exists()
     assert len(list(inside.iterdir())) == len(list(images.iterdir()))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import sqlite3
 from functools import lru_cache
@@ -25,7 +24,7 @@ from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
 from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.preparing import check_not_replaced, check_pages, check_seed, prepare
-from mkdesc.sfm.report import SfmReport, make_report, read_report
+from mkdesc.sfm.report import SfmReport, make_report, read_report, write_report
 from mkdesc.sfm.scenes import share_cameras
 
 
@@ -73,12 +72,12 @@ def reconstruct(
     target = Path(output)
     with only_here(target):
         before = read_report(target / REPORT)
+        check_models(target)
         matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
         if before is not None and (target / SPARSE).is_dir():
             earlier = SfmReport.from_dict(before, matched.made_of)
             if earlier is not None:
                 return earlier
-        check_models(target)
         _match(target, wanted, options, progress, workers)
         return _mapped(matched, Path(images), target, options, progress)
 
@@ -163,9 +162,7 @@ def _copied(
     """A database of anybody's in the folder of a reconstruction, verified."""
     pycolmap = pycolmap_module()
     check_seed(options.seed)
-    read_report(target / REPORT)  # refuses what is not ours
-    if (target / SPARSE).exists() and not (target / REPORT).exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
+    check_models(target)
     base = target / DATABASE
     if not existing.is_file():
         what = "expected a file" if existing.exists() else "does not exist"
@@ -175,7 +172,6 @@ def _copied(
     if base.exists() and not any((target / name).exists() for name in (REPORT, LOG)):
         raise ValueError(f"{base}: not made by mkdesc; choose another output")
     check_not_replaced(target, [existing, images])
-    check_models(target)
     check_pages(target)
     with colmap_log(target), atomic_path(base) as partial:
         shutil.copyfile(existing, partial)
@@ -208,6 +204,5 @@ def _mapped(
         raise ValueError(f"{images}: {why_no_model(matched.database, target / LOG)}{bad}")
     report = make_report(models, matched.database, matched.images, matched.bad)
     write_page(target / PAGE, report, models, matched.database)
-    with atomic_path(target / REPORT) as partial:
-        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1), encoding="utf-8")
+    write_report(target / REPORT, report.to_dict(matched.made_of))
     return report

@@ -25,7 +25,7 @@ from mkdesc.retrieval.pairs import NamePair, all_pairs, read_pairs, sequential_p
 from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.log import LOG
 from mkdesc.sfm.mapping import SPARSE, TRIES
-from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
+from mkdesc.sfm.options import DATABASE, FEATURES, Matched, SfmOptions
 from mkdesc.sfm.page import PAGE
 
 #: Ways to choose pairs, besides a file of them.
@@ -66,8 +66,6 @@ def prepare(
     settings = options.to_json()
     base = target / DATABASE
     stored = database.stored_images(base, settings)
-    if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
     extracted = extract_features(
         found,
         target / FEATURES,
