@@ -17,6 +17,7 @@ from mkdesc.features.image_features import load_features
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
+from mkdesc.sfm.earlier_matches import is_verified, say_verified
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, check_models, map_images, verify_pairs, why_no_model
@@ -74,11 +75,11 @@ def reconstruct(
         before = read_report(target / REPORT)
         check_models(target)
         matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
-        if before is not None and (target / SPARSE).is_dir():
+        if before is not None and before.get("files") == _sizes(target):
             earlier = SfmReport.from_dict(before, matched.made_of)
-            if earlier is not None:
+            if earlier is not None and is_verified(matched.database, matched.made_of):
                 return earlier
-        _match(target, wanted, options, progress, workers)
+        _match(matched, target, wanted, options, progress, workers)
         return _mapped(matched, Path(images), target, options, progress)
 
 
@@ -96,14 +97,29 @@ def match_images(
     target = Path(output)
     with only_here(target):
         matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
-        _match(target, wanted, options, progress, workers)
+        _match(matched, target, wanted, options, progress, workers)
     return matched
 
 
+def _sizes(target: Path) -> dict[str, int]:
+    """The files of all models and the page, and how large they are."""
+    files = [target / PAGE, *(target / SPARSE).rglob("*")]
+    there = [file for file in files if file.is_file()]
+    return {file.relative_to(target).as_posix(): file.stat().st_size for file in there}
+
+
 def _match(
-    target: Path, wanted: list[NamePair], options: SfmOptions, progress: Progress, workers: Workers
+    matched: Matched,
+    target: Path,
+    wanted: list[NamePair],
+    options: SfmOptions,
+    progress: Progress,
+    workers: Workers,
 ) -> None:
-    base = target / DATABASE
+    """Match and verify, unless that is done."""
+    base = matched.database
+    if is_verified(base, matched.made_of):
+        return
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
         with colmap_log(target):
             match_pairs(
@@ -120,12 +136,14 @@ def _match(
         drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
+            say_verified(base, None)
             with colmap_log(target):
                 guide_pairs(base, wanted, kept, options.ratio, progress)
             verify_pairs(base, options.seed, progress)
             drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.cameras == "auto":
             share_cameras(base)
+        say_verified(base, matched.made_of)
 
 
 def map_database(
@@ -204,5 +222,6 @@ def _mapped(
         raise ValueError(f"{images}: {why_no_model(matched.database, target / LOG)}{bad}")
     report = make_report(models, matched.database, matched.images, matched.bad)
     write_page(target / PAGE, report, models, matched.database)
-    write_report(target / REPORT, report.to_dict(matched.made_of))
+    found = report.to_dict(matched.made_of)
+    write_report(target / REPORT, {**found, "files": _sizes(target)})
     return report
