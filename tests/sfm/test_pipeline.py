@@ -18,10 +18,12 @@ import numpy as np
 import pytest
 
 from mkdesc._support.files import own_folder
+from mkdesc._support.progress import no_progress
 from mkdesc.features.settings import Settings
+from mkdesc.retrieval.pairs import all_pairs
 from mkdesc.sfm.mapping import check_models
 from mkdesc.sfm.options import SfmOptions
-from mkdesc.sfm.pipeline import map_database, match_images, reconstruct
+from mkdesc.sfm.pipeline import _match, map_database, match_images, reconstruct
 from mkdesc.sfm.report import SfmReport
 
 pycolmap = pytest.importorskip("pycolmap")
@@ -85,12 +87,10 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     assert page.count(f'"text":{names}') == 3
 
     # What is there is not replaced together with what others put there.
-    (out / "report.json").rename(tmp_path / "report.json")
     (out / "sparse" / "notes.txt").write_text("years of work")
     with pytest.raises(ValueError, match=r"notes\.txt: not made by mkdesc; move it away"):
         reconstruct(images, out, options=OPTIONS)
     (out / "sparse" / "notes.txt").unlink()
-    (tmp_path / "report.json").rename(out / "report.json")
 
     # A second run has nothing left to do; other settings are refused.
     steps.clear()
@@ -153,6 +153,72 @@ def test_the_same_seed_gives_the_same_model_from_the_same_database(images, tmp_p
     # (A little differently: COLMAP knows now that one camera took them.)
     last = map_database(matched.database, images, tmp_path / "last", options)
     assert (last.registered, last.verified_pairs) == (6, 15)
+
+
+@pytest.fixture
+def foxes(shared, tmp_path):
+    """Five photographs; some of their pairs are verified with one seed and not with another."""
+    (tmp_path / "foxes").mkdir()
+    for number in range(5):
+        name = f"fox_0{number}.jpg"
+        (tmp_path / "foxes" / name).symlink_to(shared / "data" / "photos" / name)
+    return tmp_path / "foxes"
+
+
+def tables(database):
+    """All that the mapping reads."""
+    names = ("images", "cameras", "frames", "rigs", "keypoints", "matches", "two_view_geometries")
+    with closing(sqlite3.connect(database)) as base:
+        return {
+            name: base.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in names
+        }
+
+
+@pytest.mark.parametrize("guided", [False, True])
+def test_what_is_verified_does_not_depend_on_earlier_runs(foxes, tmp_path, guided):
+    options = SfmOptions(Settings(max_keypoints=1500, sensitive=True), seed=1, guided=guided)
+    other = dataclasses.replace(options, seed=3)
+    expected = tables(match_images(foxes, tmp_path / "fresh", options).database)
+    again = tables(match_images(foxes, tmp_path / "fresh", options).database)
+    assert again == expected
+
+    assert tables(match_images(foxes, tmp_path / "fresh", other).database) != expected
+    assert tables(match_images(foxes, tmp_path / "fresh", options).database) == expected
+
+    (foxes / "fox_01.jpg").rename(tmp_path / "fox_01.jpg")
+    steps = []
+    match_images(foxes, tmp_path / "later", options)
+    (tmp_path / "fox_01.jpg").rename(foxes / "fox_01.jpg")
+    match_images(foxes, tmp_path / "later", options, progress=lambda *step: steps.append(step))
+    assert tables(tmp_path / "later" / "database.db") == expected
+    known = 0 if guided else 6  # pairs of the four that were there
+    assert [done for what, done, _ in steps if what == "matching"] == [*range(known, 11)]
+
+
+def test_outputs_that_are_gone_or_changed_are_made_again(images, tmp_path):
+    options = SfmOptions(FEW, seed=3)
+    out, model = tmp_path / "out", tmp_path / "out" / "sparse" / "0"
+    report = reconstruct(images, out, options=options)
+    kept = tmp_path / "kept"
+    shutil.copytree(out, kept)
+
+    def check():
+        assert reconstruct(images, out, options=options) == report
+        assert digest(out) == digest(kept)
+        assert (out / "report.html").read_bytes() == (kept / "report.html").read_bytes()
+        assert tables(out / "database.db") == tables(kept / "database.db")
+
+    os.truncate(model / "points3D.bin", 100)
+    check()
+    (model / "points.ply").unlink()
+    (out / "report.html").unlink()
+    check()
+    shutil.rmtree(model)
+    (out / "database.db").unlink()
+    check()
+    with closing(sqlite3.connect(out / "database.db")) as base, base:
+        base.execute("DELETE FROM matches")
+    check()
 
 
 def test_databases_that_cannot_be_mapped(images, tmp_path):
@@ -382,7 +448,11 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     import resource
 
     out = tmp_path / "out"
-    base = match_images(images, out, SfmOptions(FEW)).database
+    matched = match_images(images, out, SfmOptions(FEW))
+    base, wanted = (
+        matched.database,
+        list(all_pairs(sorted(file.name for file in images.iterdir()))),
+    )
     with closing(sqlite3.connect(base)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
         file.execute("DELETE FROM two_view_geometries")
@@ -392,7 +462,7 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
     try:
         with pytest.raises(OSError, match=r"database\.db: cannot be written, is there room"):
-            match_images(images, out, SfmOptions(FEW))
+            _match(matched, out, wanted, SfmOptions(FEW), no_progress, None)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     match_images(images, out, SfmOptions(FEW))
@@ -419,7 +489,7 @@ def test_models_of_someone_else_are_left_alone(noise, tmp_path):
     model = tmp_path / "out" / "sparse" / "0" / "points3D.bin"
     model.parent.mkdir(parents=True)
     model.write_bytes(b"years of work")
-    with pytest.raises(ValueError, match="sparse: not made by mkdesc; choose another output"):
+    with pytest.raises(ValueError, match="sparse/0: not made by mkdesc; move it away or choose"):
         reconstruct(noise, tmp_path / "out", options=OPTIONS)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["sparse"]
     assert model.read_bytes() == b"years of work"
@@ -430,12 +500,33 @@ def test_what_others_put_among_the_models_is_not_replaced(tmp_path, name):
     for own in ("cameras.bin", "points3D.bin", "points.ply"):
         (tmp_path / "sparse/0").mkdir(parents=True, exist_ok=True)
         (tmp_path / "sparse/0" / own).touch()
+    (tmp_path / "report.json").write_text('{"mkdesc": "0.1.0", "models": 1}')
     check_models(tmp_path)
     file = tmp_path / "sparse" / name
     file.parent.mkdir(exist_ok=True)
     file.touch()
     with pytest.raises(ValueError, match=r"sparse/.*: not made by mkdesc; move it away"):
         check_models(tmp_path)
+
+
+@pytest.mark.parametrize("extra", ["7", "1", "00"])
+def test_models_that_no_report_counts_are_refused_before_the_work(noise, tmp_path, extra):
+    out = tmp_path / "out"
+    for number in ("0", extra):
+        (out / "sparse" / number).mkdir(parents=True)
+        (out / "sparse" / number / "points3D.bin").write_bytes(b"years of work")
+    (out / "report.json").write_text('{"mkdesc": "0.1.0", "models": 1}')
+    with pytest.raises(ValueError, match=rf"sparse/{extra}: not made by mkdesc; move it away"):
+        reconstruct(noise, out, options=OPTIONS)
+    assert {path.name for path in out.iterdir()} == {"sparse", "report.json"}
+
+
+def test_an_empty_folder_that_was_there_stays(tmp_path):
+    (tmp_path / "out").mkdir()
+    for name in ("out", "new"):
+        with pytest.raises(FileNotFoundError, match="nothere"):
+            reconstruct(tmp_path / "nothere", tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"someone": "else"}'])
@@ -499,12 +590,14 @@ def test_inputs_in_the_folder_of_models_are_refused(images, tmp_path):
     inside = tmp_path / "out" / "sparse" / "photographs"
     shutil.copytree(images, inside)
     with pytest.raises(ValueError, match=r"is an input in .*sparse, which is replaced"):
+        match_images(inside, tmp_path / "out")
+    with pytest.raises(ValueError, match="sparse/photographs: not made by mkdesc"):
         reconstruct(inside, tmp_path / "out")
     pairs = tmp_path / "out" / "sparse" / "pairs.txt"
     first, second = sorted(path.name for path in images.iterdir())[:2]
     pairs.write_text(f"{first} {second}\n")
     with pytest.raises(ValueError, match=r"is an input in .*sparse, which is replaced"):
-        reconstruct(images, tmp_path / "out", pairs=pairs)
+        match_images(images, tmp_path / "out", pairs=pairs)
     assert pairs.exists()
     assert len(list(inside.iterdir())) == len(list(images.iterdir()))
 

@@ -109,16 +109,20 @@ def atomic_folder(path: str | os.PathLike[str], new: bool = False) -> Iterator[P
 
 @contextmanager
 def own_folder(
-    path: str | os.PathLike[str], waiting: Callable[[], object] = lambda: None
+    path: str | os.PathLike[str],
+    waiting: Callable[[], object] = lambda: None,
+    keep: bool = False,
 ) -> Iterator[Path]:
     """A folder to work in, made if need be, in which no other process works at the same time.
 
     Parameters
     ----------
     path
-        Of the folder. It is removed in the end if there is nothing in it.
+        Of the folder. It is removed in the end if there is nothing in it, unless ``keep``.
     waiting
         Called if another process has it, before waiting for that one to be done; it may raise.
+    keep
+        Whether the folder stays.
 
     Examples
     --------
@@ -134,20 +138,25 @@ def own_folder(
     try:
         yield folder
     finally:
-        with suppress(OSError):  # not empty, or gone
-            folder.rmdir()
+        if not keep:
+            with suppress(OSError):  # not empty, or gone
+                folder.rmdir()
         if held is not None:
             os.close(held)
 
 
 @contextmanager
 def only_here(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A folder to work in as by :func:`own_folder`; ValueError if another process has it."""
+    """A folder to work in as by :func:`own_folder`; ValueError if another process has it.
+
+    An empty folder that was there stays.
+    """
 
     def refuse() -> None:
         raise ValueError(f"{path}: another process is writing here; try again later")
 
-    with own_folder(path, refuse) as folder:
+    empty = Path(path).is_dir() and not any(Path(path).iterdir())
+    with own_folder(path, refuse, keep=empty) as folder:
         yield folder
 
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from mkdesc._support.files import atomic_folder
 from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
+from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.sfm.doubtful_pairs import ambiguous_pairs
 from mkdesc.sfm.log import colmap_log
+from mkdesc.sfm.options import REPORT
 from mkdesc.sfm.principal_points import refine_centres
+from mkdesc.sfm.report import read_report, write_report
 from mkdesc.sfm.scenes import certain_pairs, scenes_among
 
 if TYPE_CHECKING:
@@ -93,16 +96,29 @@ def map_images(
         with atomic_folder(target / SPARSE) as partial:
             for number, model in enumerate(models):
                 _write_model(model, partial / str(number))
+            # Whatever ends the work between the models and their report: they are ours.
+            count = max(_count(target), len(models))
+            write_report(target / REPORT, {"mkdesc": __version__, "models": count})
     return dict(enumerate(models))
 
 
 def check_models(target: Path) -> None:
-    """Refuse to replace a folder of models in which others have put anything."""
+    """Refuse to replace a folder of models in which others have put anything.
+
+    Ours are those that the report counts.
+    """
+    own = {str(number) for number in range(_count(target))}
     for file in sorted((target / SPARSE).rglob("*")):
         number, *names = file.relative_to(target / SPARSE).parts
-        is_model = number.isdecimal() and not names and file.is_dir()
+        is_model = number in own and not names and file.is_dir()
         if not is_model and not (len(names) == 1 and names[0] in OWN and file.is_file()):
             raise ValueError(f"{file}: not made by mkdesc; move it away or choose another output")
+
+
+def _count(target: Path) -> int:
+    """How many models a report tells of."""
+    count = (read_report(target / REPORT) or {}).get("models", 0)
+    return count if isinstance(count, int) else 0
 
 
 def _write_model(model: pycolmap.Reconstruction, folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import sqlite3
 from functools import lru_cache
@@ -18,6 +17,7 @@ from mkdesc.features.image_features import load_features
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
+from mkdesc.sfm.earlier_matches import is_verified, say_verified
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, check_models, map_images, verify_pairs, why_no_model
@@ -25,7 +25,7 @@ from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
 from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.preparing import check_not_replaced, check_pages, check_seed, prepare
-from mkdesc.sfm.report import SfmReport, make_report, read_report
+from mkdesc.sfm.report import SfmReport, make_report, read_report, write_report
 from mkdesc.sfm.scenes import share_cameras
 
 
@@ -73,13 +73,13 @@ def reconstruct(
     target = Path(output)
     with only_here(target):
         before = read_report(target / REPORT)
-        matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
-        if before is not None and (target / SPARSE).is_dir():
-            earlier = SfmReport.from_dict(before, matched.made_of)
-            if earlier is not None:
-                return earlier
         check_models(target)
-        _match(target, wanted, options, progress, workers)
+        matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
+        if before is not None and before.get("files") == _sizes(target):
+            earlier = SfmReport.from_dict(before, matched.made_of)
+            if earlier is not None and is_verified(matched.database, matched.made_of):
+                return earlier
+        _match(matched, target, wanted, options, progress, workers)
         return _mapped(matched, Path(images), target, options, progress)
 
 
@@ -97,14 +97,29 @@ def match_images(
     target = Path(output)
     with only_here(target):
         matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
-        _match(target, wanted, options, progress, workers)
+        _match(matched, target, wanted, options, progress, workers)
     return matched
 
 
+def _sizes(target: Path) -> dict[str, int]:
+    """The files of all models and the page, and how large they are."""
+    files = [target / PAGE, *(target / SPARSE).rglob("*")]
+    there = [file for file in files if file.is_file()]
+    return {file.relative_to(target).as_posix(): file.stat().st_size for file in there}
+
+
 def _match(
-    target: Path, wanted: list[NamePair], options: SfmOptions, progress: Progress, workers: Workers
+    matched: Matched,
+    target: Path,
+    wanted: list[NamePair],
+    options: SfmOptions,
+    progress: Progress,
+    workers: Workers,
 ) -> None:
-    base = target / DATABASE
+    """Match and verify, unless that is done."""
+    base = matched.database
+    if is_verified(base, matched.made_of):
+        return
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
         with colmap_log(target):
             match_pairs(
@@ -121,12 +136,14 @@ def _match(
         drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.guided:
             kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
+            say_verified(base, None)
             with colmap_log(target):
                 guide_pairs(base, wanted, kept, options.ratio, progress)
             verify_pairs(base, options.seed, progress)
             drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.cameras == "auto":
             share_cameras(base)
+        say_verified(base, matched.made_of)
 
 
 def map_database(
@@ -163,9 +180,7 @@ def _copied(
     """A database of anybody's in the folder of a reconstruction, verified."""
     pycolmap = pycolmap_module()
     check_seed(options.seed)
-    read_report(target / REPORT)  # refuses what is not ours
-    if (target / SPARSE).exists() and not (target / REPORT).exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
+    check_models(target)
     base = target / DATABASE
     if not existing.is_file():
         what = "expected a file" if existing.exists() else "does not exist"
@@ -175,7 +190,6 @@ def _copied(
     if base.exists() and not any((target / name).exists() for name in (REPORT, LOG)):
         raise ValueError(f"{base}: not made by mkdesc; choose another output")
     check_not_replaced(target, [existing, images])
-    check_models(target)
     check_pages(target)
     with colmap_log(target), atomic_path(base) as partial:
         shutil.copyfile(existing, partial)
@@ -208,6 +222,6 @@ def _mapped(
         raise ValueError(f"{images}: {why_no_model(matched.database, target / LOG)}{bad}")
     report = make_report(models, matched.database, matched.images, matched.bad)
     write_page(target / PAGE, report, models, matched.database)
-    with atomic_path(target / REPORT) as partial:
-        partial.write_text(json.dumps(report.to_dict(matched.made_of), indent=1), encoding="utf-8")
+    found = report.to_dict(matched.made_of)
+    write_report(target / REPORT, {**found, "files": _sizes(target)})
     return report

@@ -6,11 +6,11 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mkdesc._support.files import atomic_path, saying_what_failed
 from mkdesc._support.progress import Progress
 from mkdesc._support.targets import check_target
 from mkdesc._support.work import Workers
@@ -23,9 +23,10 @@ from mkdesc.images.listing import check_names, find_images
 from mkdesc.matching.nearest import check_limits
 from mkdesc.retrieval.pairs import NamePair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
+from mkdesc.sfm.earlier_matches import copy_matches, is_verified
 from mkdesc.sfm.log import LOG
 from mkdesc.sfm.mapping import SPARSE, TRIES
-from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
+from mkdesc.sfm.options import DATABASE, FEATURES, Matched, SfmOptions
 from mkdesc.sfm.page import PAGE
 
 #: Ways to choose pairs, besides a file of them.
@@ -66,8 +67,6 @@ def prepare(
     settings = options.to_json()
     base = target / DATABASE
     stored = database.stored_images(base, settings)
-    if (target / SPARSE).exists() and not (target / REPORT).exists() and not base.exists():
-        raise ValueError(f"{target / SPARSE}: not made by mkdesc; choose another output")
     extracted = extract_features(
         found,
         target / FEATURES,
@@ -88,26 +87,37 @@ def prepare(
         if not wanted:
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
     contents = {name: content_of(target / FEATURES, name) for name in usable}
-    before = {name: content_part(str(source)) for name, source in stored.items()}
-    # Matches of photographs that are others now, or of pairs that nobody asks for any more.
-    if not before.items() <= contents.items() or not _has_only(base, wanted):
-        for journal in ("", "-journal", "-wal", "-shm"):
-            (target / f"{DATABASE}{journal}").unlink(missing_ok=True)
-        stored = {}
-    new = contents.keys() - stored.keys()
-    if new:
-        # Images of one camera are verified as those of two are; which share one is seen then.
-        cameras = "per-image" if options.cameras == "auto" else options.cameras
-        database.add_features(
-            base, target / FEATURES, new, settings, Path(images), cameras, options.camera_model
-        )
     own = {"refine_centres": options.refine_centres, "seed": options.seed}
     made_of = {
         "settings": {**json.loads(settings), **own},
         "pairs": _digest(wanted),
         "images": _digest(contents.items()),
     }
+    if not is_verified(base, made_of):
+        before = {name: content_part(str(source)) for name, source in stored.items()}
+        same = {name for name, content in contents.items() if before.get(name) == content}
+        # Images of one camera are verified as those of two are; which share one is seen then.
+        cameras = "per-image" if options.cameras == "auto" else options.cameras
+        failing = saying_what_failed(base, RuntimeError, sqlite3.Error)
+        with failing, atomic_path(base) as partial:
+            database.write_features(
+                partial,
+                target / FEATURES,
+                sorted(usable),
+                settings,
+                Path(images),
+                cameras,
+                options.camera_model,
+            )
+            copy_matches(base, partial, wanted, same, options.guided)
+            remove_journals(base)
     return Matched(base, len(usable), extracted.bad, made_of), wanted
+
+
+def remove_journals(base: Path) -> None:
+    """Remove what SQLite has beside a database that is replaced: it is not for the new one."""
+    for ending in ("-journal", "-wal", "-shm"):
+        base.with_name(base.name + ending).unlink(missing_ok=True)
 
 
 def check_not_replaced(target: Path, read: Iterable[Path]) -> None:
@@ -116,19 +126,6 @@ def check_not_replaced(target: Path, read: Iterable[Path]) -> None:
     for file in read:
         if file.resolve().is_relative_to(replaced):
             raise ValueError(f"{file}: is an input in {target / SPARSE}, which is replaced")
-
-
-def _has_only(base: Path, wanted: list[NamePair]) -> bool:
-    """Whether all pairs that a database has matches of are wanted."""
-    if not base.exists():
-        return True
-    pycolmap = pycolmap_module()
-    with pycolmap.Database.open(base) as file:
-        ids = {image.name: image.image_id for image in file.read_all_images()}
-    known = [(ids[a], ids[b]) for a, b in wanted if a in ids and b in ids]
-    allowed = {pycolmap.image_pair_to_pair_id(*pair) for pair in known}
-    with closing(sqlite3.connect(base)) as file:
-        return allowed.issuperset(pair for (pair,) in file.execute("SELECT pair_id FROM matches"))
 
 
 def check_pages(target: Path) -> None:

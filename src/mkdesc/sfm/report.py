@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from mkdesc._support.files import atomic_path
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.retrieval.pairs import NamePair
@@ -120,6 +121,12 @@ def read_report(path: Path) -> dict[str, Any] | None:
     if not isinstance(found, dict) or "mkdesc" not in found:
         raise ValueError(f"{path}: damaged, or not a report of mkdesc; remove it to continue")
     return found
+
+
+def write_report(path: Path, content: dict[str, Any]) -> None:
+    """Write what :func:`read_report` reads."""
+    with atomic_path(path) as partial:
+        partial.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def make_report(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -129,44 +129,57 @@ def add_features(
         COLMAP's name of the camera model.
     """
     check_cameras(cameras, camera_model)
-    pycolmap = pycolmap_module()
     new = sorted(names)
     failing = saying_what_failed(path, RuntimeError, sqlite3.Error)
     with failing, atomic_path(path) as partial:
         if path.exists():
             shutil.copyfile(path, partial)
-        mode = CAMERAS[cameras]
-        if cameras == "auto" and not path.exists() and _one_camera(images, new):
-            mode = "SINGLE"
-        # Where COLMAP finds no room for these it ends the process.
-        run_isolated(_import_images, str(partial), str(images), mode, new, camera_model)
-        sources = {}
-        with pycolmap.Database.open(partial) as base:
-            known = {image.name: image for image in base.read_all_images()}
-            for name in new:
-                if name not in known:
-                    raise ValueError(f"{images / name}: COLMAP cannot read this image")
-                found = load_features(folder, name)
-                sources[name] = str(found.source)
-                camera = base.read_camera(known[name].camera_id)
-                if [camera.width, camera.height] != found.image_size.tolist():
-                    raise ValueError(
-                        f"{images / name}: {camera.width} x {camera.height} px for COLMAP, but "
-                        f"its features are of {found.image_size[0]} x {found.image_size[1]} px"
-                    )
-                base.write_keypoints(known[name].image_id, colmap_keypoints(found))
-                if found.descriptors.shape[1] == DIMS:
-                    kind = pycolmap.FeatureExtractorType.SIFT
-                    data = colmap_descriptors(found.descriptors)
-                    described = pycolmap.FeatureDescriptors(kind, data)
-                    base.write_descriptors(known[name].image_id, described)
-        with closing(sqlite3.connect(partial)) as base:
-            base.execute("CREATE TABLE IF NOT EXISTS mkdesc (settings TEXT)")
-            base.execute("DELETE FROM mkdesc")
-            base.execute("INSERT INTO mkdesc VALUES (?)", (settings,))
-            base.execute("CREATE TABLE IF NOT EXISTS mkdesc_images (name TEXT, source TEXT)")
-            base.executemany("INSERT INTO mkdesc_images VALUES (?, ?)", sources.items())
-            base.commit()
+        elif cameras == "auto" and _one_camera(images, new):
+            cameras = "single"
+        write_features(partial, folder, new, settings, images, cameras, camera_model)
+
+
+def write_features(
+    partial: Path,
+    folder: Path,
+    new: Sequence[str],
+    settings: str,
+    images: Path,
+    cameras: str,
+    camera_model: str,
+) -> None:
+    """As :func:`add_features`, but right into a database, or a file that is empty."""
+    pycolmap = pycolmap_module()
+    # Where COLMAP finds no room for these it ends the process.
+    mode = CAMERAS[cameras]
+    run_isolated(_import_images, str(partial), str(images), mode, list(new), camera_model)
+    sources = {}
+    with pycolmap.Database.open(partial) as base:
+        known = {image.name: image for image in base.read_all_images()}
+        for name in new:
+            if name not in known:
+                raise ValueError(f"{images / name}: COLMAP cannot read this image")
+            found = load_features(folder, name)
+            sources[name] = str(found.source)
+            camera = base.read_camera(known[name].camera_id)
+            if [camera.width, camera.height] != found.image_size.tolist():
+                raise ValueError(
+                    f"{images / name}: {camera.width} x {camera.height} px for COLMAP, but "
+                    f"its features are of {found.image_size[0]} x {found.image_size[1]} px"
+                )
+            base.write_keypoints(known[name].image_id, colmap_keypoints(found))
+            if found.descriptors.shape[1] == DIMS:
+                kind = pycolmap.FeatureExtractorType.SIFT
+                data = colmap_descriptors(found.descriptors)
+                described = pycolmap.FeatureDescriptors(kind, data)
+                base.write_descriptors(known[name].image_id, described)
+    with closing(sqlite3.connect(partial)) as base:
+        base.execute("CREATE TABLE IF NOT EXISTS mkdesc (settings TEXT)")
+        base.execute("DELETE FROM mkdesc")
+        base.execute("INSERT INTO mkdesc VALUES (?)", (settings,))
+        base.execute("CREATE TABLE IF NOT EXISTS mkdesc_images (name TEXT, source TEXT)")
+        base.executemany("INSERT INTO mkdesc_images VALUES (?, ?)", sources.items())
+        base.commit()
 
 
 def _import_images(base: str, images: str, mode: str, names: list[str], camera_model: str) -> None:

@@ -1,0 +1,97 @@
+"""What an earlier run has left in a database, and how much of it still holds.
+
+Which pairs COLMAP verifies depends on chance, and on what it knows of the cameras, which are
+shared afterwards. So a database that is not of the same photographs, pairs, settings and seed to
+the end is made anew: only matches are kept, and all of them are verified. A run is then as good as
+the first one in an empty folder.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from mkdesc.datasets.colmap import pycolmap_module
+from mkdesc.retrieval.pairs import NamePair
+
+
+def is_verified(base: Path, made_of: dict[str, Any]) -> bool:
+    """Whether a database has all verified pairs of what :func:`say_verified` was told."""
+    if not base.exists():
+        return False
+    with closing(sqlite3.connect(base)) as file:
+        return _state(file) == _text(file, made_of)
+
+
+def say_verified(base: Path, made_of: dict[str, Any] | None) -> None:
+    """Write into a database what its verified pairs are made of; None: matches change now."""
+    with closing(sqlite3.connect(base)) as file, file:
+        file.execute("CREATE TABLE IF NOT EXISTS mkdesc_verified (made_of TEXT)")
+        file.execute("DELETE FROM mkdesc_verified")
+        text = None if made_of is None else _text(file, made_of)
+        file.execute("INSERT INTO mkdesc_verified VALUES (?)", (text or "",))
+
+
+def copy_matches(
+    old: Path, new: Path, pairs: Iterable[NamePair], same: Collection[str], guided: bool
+) -> None:
+    """Copy matches from one database to another one that has none.
+
+    Parameters
+    ----------
+    old, new
+        The databases; the old one need not exist.
+    pairs
+        Names of images.
+    same
+        Images whose keypoints are the same in both.
+    guided
+        Whether guided matches take the place of the others in the end; then those are not kept.
+    """
+    if not old.exists():
+        return
+    to_number = pycolmap_module().image_pair_to_pair_id
+    with closing(sqlite3.connect(new)) as file:
+        file.execute("ATTACH ? AS old", (str(old),))
+        if guided and _state(file, "old") is not None:
+            return
+        was = {
+            name: image for image, name in file.execute("SELECT image_id, name FROM old.images")
+        }
+        now = {
+            name: image for image, name in file.execute("SELECT image_id, name FROM main.images")
+        }
+        numbers = [
+            (to_number(now[a], now[b]), to_number(was[a], was[b]))
+            for a, b in pairs
+            if a in same and b in same and (was[a] < was[b]) == (now[a] < now[b])
+        ]
+        query = "SELECT ?, rows, cols, data FROM old.matches WHERE pair_id = ?"
+        with file:
+            file.executemany(
+                f"INSERT INTO main.matches (pair_id, rows, cols, data) {query}", numbers
+            )
+
+
+def _state(file: sqlite3.Connection, schema: str = "main") -> str | None:
+    """What was said last; None if nothing was."""
+    query = f"SELECT name FROM {schema}.sqlite_master WHERE name = 'mkdesc_verified'"
+    if file.execute(query).fetchone() is None:
+        return None
+    found = file.execute(f"SELECT made_of FROM {schema}.mkdesc_verified").fetchone()
+    return None if found is None else str(found[0])
+
+
+def _text(file: sqlite3.Connection, made_of: dict[str, Any]) -> str:
+    """What verified pairs depend on, and how many there are."""
+    tables = ("matches", "two_view_geometries")
+    query = "SELECT COUNT(*), SUM(rows) FROM "
+    counts = [file.execute(query + table).fetchone() for table in tables]
+    settings = {
+        key: made_of["settings"][key] for key in made_of["settings"].keys() - {"refine_centres"}
+    }
+    return json.dumps([{**made_of, "settings": settings}, counts], sort_keys=True)
