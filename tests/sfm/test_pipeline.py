@@ -221,6 +221,43 @@ def test_outputs_that_are_gone_or_changed_are_made_again(images, tmp_path):
     check()
 
 
+def test_a_database_that_another_process_writes_is_read_as_it_is_now(noise, tmp_path):
+    """What SQLite has written beside a database belongs to it, and to no other one."""
+    source = tmp_path / "wal.db"
+    shutil.copy(match_images(noise, tmp_path / "first", OPTIONS).database, source)
+    before = tables(source)
+    assert before["matches"]
+    with closing(sqlite3.connect(source)) as other:
+        assert other.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+        for table in ("matches", "two_view_geometries"):
+            other.execute(f"DELETE FROM {table}")
+        other.commit()
+        files = {path.name: path.read_bytes() for path in tmp_path.glob("wal.db*")}
+        assert files["wal.db-wal"]
+        with pytest.raises(ValueError, match=r"wal\.db: no matches in this database"):
+            map_database(source, noise, tmp_path / "second", OPTIONS)
+        del files["wal.db-shm"]  # which has the locks of readers
+        assert files == {name: (tmp_path / name).read_bytes() for name in files}
+
+    # A killed run has left such a file in the output.
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "colmap.log").write_text("Log file created at: then\n")
+    for ending in ("", "-wal"):
+        (out / f"database.db{ending}").write_bytes(files[f"wal.db{ending}"])
+    with pytest.raises(ValueError, match="no two of 2 images agree"):
+        map_database(tmp_path / "first" / "database.db", noise, out, OPTIONS)
+    assert tables(out / "database.db")["matches"] == before["matches"]
+
+
+def test_reading_a_database_leaves_nothing_beside_it(noise, tmp_path):
+    source = match_images(noise, tmp_path / "first", OPTIONS).database
+    there = {path.name for path in source.parent.iterdir()}
+    with pytest.raises(ValueError, match="no two of 2 images agree"):
+        map_database(source, noise, tmp_path / "out", OPTIONS)
+    assert {path.name for path in source.parent.iterdir()} == there
+
+
 def test_databases_that_cannot_be_mapped(images, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"gone\.db: does not exist"):
         map_database(tmp_path / "gone.db", images, tmp_path / "out")
