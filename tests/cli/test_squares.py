@@ -144,5 +144,8 @@ def test_descriptors_of_bytes_and_bits_in_files(run, tmp_path, dtype):
     assert done.returncode == 0, done.stderr
     model = mkdesc.load_model("extended").set_params(output=dtype)
     np.testing.assert_array_equal(np.load(out), model.transform(patches))
-    assert run("describe", tmp_path / "p.npy", "-o", out).returncode == 2  # not what it writes
+    assert run("describe", tmp_path / "p.npy", "-o", out).returncode == 0  # it is of its own kind
+    assert np.load(out).dtype == np.float32
+    np.save(out, model.transform(patches))  # the same numbers, but somebody else's file
+    assert run("describe", tmp_path / "p.npy", "-o", out).returncode == 2
     assert np.load(out).dtype != np.float32
