@@ -29,7 +29,7 @@ def check_time_left(seconds: float | None, began: float, done: str) -> None:
     """
     if seconds is not None and time.perf_counter() - began > seconds:
         raise ValueError(
-            f"seconds: {done} took all of {seconds:g}, and nothing was learned: allow more"
+            f"seconds: {done} took all of the {seconds:g} s, and nothing was learned: allow more"
         )
 
 
