@@ -82,3 +82,14 @@ def test_pairs_of_imc_that_are_none_are_named(tmp_path):
         np.save(tmp_path / "new-vis-pairs/keys-th-0.1.npy", listed)
         with pytest.raises(ValueError, match=r"keys-th-0\.1\.npy: not a list of pairs"):
             read_pose_pairs(tmp_path)
+
+
+def test_the_message_of_a_nested_header_is_short(tmp_path):
+    for part in ("calibration", "images", "new-vis-pairs"):
+        (tmp_path / part).mkdir()
+    header = (b'{"a":' * 1600)[:8000]
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    (tmp_path / "new-vis-pairs/keys-th-0.1.npy").write_bytes(content)
+    with pytest.raises(ValueError, match="not a list of pairs") as refused:
+        read_pose_pairs(tmp_path)
+    assert len(str(refused.value)) < 500

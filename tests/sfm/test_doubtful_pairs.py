@@ -125,7 +125,7 @@ def test_a_report_names_who_is_missing_or_doubtful():
     text = "\n".join(report.lines())
     assert "not registered: d.jpg, e.jpg" in text
     assert "doubtful: c.jpg hangs on 40 matches with a.jpg alone" in text
-    assert "repeated structure, not used: a.jpg and d.jpg" in text
+    assert "ambiguous, not used: a.jpg and d.jpg" in text
     written = report.to_dict({})
     assert SfmReport.from_dict(json.loads(json.dumps(written)), {}) == report
     assert written["unregistered"] == ["d.jpg", "e.jpg"]

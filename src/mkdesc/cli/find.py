@@ -53,7 +53,8 @@ def command(
     """Find photographs of the same scene, those with the most matches first.
 
     Counts are for ranking: mkdesc match, which looks closer, may verify twice as many. Exit code
-    1: none shows the same scene. Exit code 3: matches agree only on repeated structure.
+    1: none shows the same scene. Exit code 3: some are ambiguous (repeated
+    structure, or two things of one make).
     """
     from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
     from mkdesc.matching.judging import AMBIGUOUS
@@ -83,7 +84,7 @@ def command(
     for rank, one in enumerate(found, 1):
         seen = f"{one.inliers:>5} matches agree" if verify else f"similarity {one.similarity:.3f}"
         if one.name in ambiguous:
-            seen = "ambiguous: repeated structure"
+            seen = "ambiguous"
         print(f"{rank:>3}  {one.name:<{width}}  {seen}")
     say_what_changed(opened, [one.name for one in found], images)
     if not found:

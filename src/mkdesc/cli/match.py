@@ -106,9 +106,9 @@ def command(
     """Match two photographs and verify the matches.
 
     Photographs are rotated as their EXIF data say, as cv2.imread does; positions refer to the
-    rotated image. Exit code 1: no evidence that both show the same scene. Exit code 3: the
-    matches agree only on repeated structure. In both cases the files are still written, with
-    the tentative matches.
+    rotated image. Exit code 1: no evidence that both show the same scene. Exit code 3: they
+    are ambiguous, which is repeated structure or two things of one make. In both cases the
+    files are still written, with the tentative matches.
     """
     from mkdesc.features.features import Features
     from mkdesc.features.image_pair import check_files, check_options, match_images

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc._support.files import read_text
-from mkdesc._support.npy import BROKEN, array_of
+from mkdesc._support.npy import BROKEN, array_of, reason_of
 from mkdesc._support.optional import needed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
@@ -248,7 +248,8 @@ def _imc_pairs(folder: Path) -> list[PosePair]:
     try:
         listed = array_of((folder / IMC_PAIRS).read_bytes())
     except BROKEN as error:
-        raise ValueError(f"{folder / IMC_PAIRS}: not a list of pairs ({error})") from None
+        why = reason_of(error, folder / IMC_PAIRS)
+        raise ValueError(f"{folder / IMC_PAIRS}: not a list of pairs ({why})") from None
     views: dict[str, _View] = {}
 
     def view(name: str) -> _View:
@@ -258,7 +259,8 @@ def _imc_pairs(folder: Path) -> list[PosePair]:
                 with h5py.File(file, "r") as stored:
                     arrays = {key: np.asarray(stored[key][()], np.float64) for key in "KRT"}
             except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                raise ValueError(f"{file}: not a calibration ({error})") from None
+                why = reason_of(error, file)
+                raise ValueError(f"{file}: not a calibration ({why})") from None
             shapes = [array.size for array in arrays.values()]
             if shapes != [9, 9, 3]:
                 raise ValueError(f"{file}: not a calibration (expected K, R and T)")

@@ -21,12 +21,12 @@ from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
-from mkdesc.matching.judging import UNVERIFIED, VERIFIED
+from mkdesc.matching.judging import UNVERIFIED, VERIFIED, one_make
 from mkdesc.matching.mirrored import mirrors
 from mkdesc.matching.nearest import check_limits
 from mkdesc.matching.two_view_geometry import TwoViewOptions
-from mkdesc.matching.two_views import TwoViewResult, guide, match_and_verify
-from mkdesc.matching.verification import check_geometry, verify_matches
+from mkdesc.matching.two_views import TwoViewResult, guide, match_and_verify, nothing_found
+from mkdesc.matching.verification import check_geometry, transfer_errors, verify_matches
 from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 #: Keypoints per photograph, unless told otherwise.
@@ -137,9 +137,8 @@ def match_images(
     if wide and result.verified.inliers.sum() < ENOUGH * most and not _mirrors(result):
         one_thread = _for_blobs(describe)
         threads = checked_threads(describe.mkd.n_threads)
-        result = better(
-            result, match_wide(grays, one_thread, options, most, threads, progress, limit)
-        )
+        found_wide = match_wide(grays, one_thread, options, most, threads, progress, limit)
+        result = better(result, _unless_of_one_make(found_wide, result, options))
         clock.lap("wide")
     if (guided or wide) and result.verified.matrix is not None:
         result = guide(result, options)
@@ -154,6 +153,17 @@ def _mirrors(result: TwoViewResult) -> bool:
     if found.matrix is None or found.geometry != "homography":
         return False
     return mirrors(found.matrix, result.matches.take(found.inliers).positions[0])
+
+
+def _unless_of_one_make(
+    wide: TwoViewResult, plain: TwoViewResult, options: TwoViewOptions
+) -> TwoViewResult:
+    """The wide result, unless plain keypoints say that these are two things of one make."""
+    if wide.verified.matrix is None or wide.verified.geometry != "homography":
+        return wide
+    off = transfer_errors(wide.verified.matrix, *plain.matches.positions)
+    alike = one_make(plain.features, plain.matches.take(off < options.threshold))
+    return wide if alike is None else nothing_found(wide.features, wide.matches, alike)
 
 
 def better(plain: TwoViewResult, wide: TwoViewResult) -> TwoViewResult:

@@ -32,6 +32,8 @@ def nearest(known: Floats, asked: Floats, count: int) -> NDArray[np.int64]:
     """
     if max(len(known), len(asked)) <= FEW:
         square = _squared_distances(known, asked)
+        if count == 1:
+            return square.argmin(axis=1)[:, None]
         return np.argpartition(square, count - 1, axis=1)[:, :count]
     from scipy.spatial import cKDTree
 

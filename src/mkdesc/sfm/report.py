@@ -99,7 +99,7 @@ class SfmReport:
                 f"doubtful: {name} hangs on {count} matches with {other} alone"
                 for name, (other, count) in self.weak.items()
             ),
-            *([f"repeated structure, not used: {_some(pairs)}"] if pairs else []),
+            *([f"ambiguous, not used: {_some(pairs)}"] if pairs else []),
             *(f"left out: {reason}" for reason in self.bad.values()),
         ]
 
