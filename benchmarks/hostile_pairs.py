@@ -168,11 +168,20 @@ def crossword(rng: np.random.Generator) -> Image:
 
 def grids() -> Iterator[Hostile]:
     """Tables, sudokus and crosswords that share their lines alone."""
-    for (kind, draw), far, number in itertools.product(
+    yield from _drawn_twice(
         (("table", table), ("sudoku", sudoku), ("crossword", crossword)),
         (0.0, 8.0, 30.0),
         range(5),
-    ):
+    )
+
+
+def _drawn_twice(
+    drawings: tuple[tuple[str, Callable[[np.random.Generator], Image]], ...],
+    fars: tuple[float, ...],
+    numbers: range,
+) -> Iterator[Hostile]:
+    """Two different drawings of a kind, and one of them seen twice."""
+    for (kind, draw), far, number in itertools.product(drawings, fars, numbers):
         rng = np.random.default_rng(number)
         first, second = draw(rng), draw(rng)
         (a, one), (b, _) = seen(rng, first, far), seen(rng, second, far)
@@ -181,6 +190,70 @@ def grids() -> Iterator[Hostile]:
             b, other = seen(rng, first, far)
             truth = through(other @ np.linalg.inv(one))
             yield Hostile(f"same {kind}", f"{number} far {far:g}", a, b, truth)
+
+
+def qr_code(rng: np.random.Generator) -> Image:
+    code = cv2.QRCodeEncoder.create().encode("".join(rng.choice(list(LETTERS), 60)))
+    drawn = np.full((720, 720), 235, np.uint8)
+    large = cv2.resize(code, (560, 560), interpolation=cv2.INTER_NEAREST)
+    drawn[80:640, 80:640] = np.clip(large, 20, 235)
+    return drawn
+
+
+#: Outlines of a rook, a bishop and a queen, around their middle.
+PIECES = (
+    [[-14, 20], [14, 20], [14, -20], [5, -20], [5, -12], [-5, -12], [-5, -20], [-14, -20]],
+    [[-14, 20], [14, 20], [0, -24]],
+    [[-16, 20], [16, 20], [20, -20], [6, 0], [0, -24], [-6, 0], [-20, -20]],
+)
+
+
+def chess(rng: np.random.Generator) -> Image:
+    drawn = np.full((720, 720), 250, np.uint8)
+    for row, column in np.ndindex(8, 8):
+        x, y = 60 + 75 * column, 60 + 75 * row
+        shade = 120 if (row + column) % 2 else 210
+        cv2.rectangle(drawn, (x, y), (x + 75, y + 75), shade, -1)
+        if rng.random() < 0.4:
+            outline = np.add(PIECES[rng.integers(3)], [x + 37, y + 37])
+            ink = int(rng.choice([20, 250]))
+            cv2.fillPoly(drawn, [outline], ink)
+            cv2.polylines(drawn, [outline], True, 270 - ink, 2)
+    for k, letter in enumerate("abcdefgh"):
+        for text, where in ((letter, (88 + 75 * k, 695)), (str(8 - k), (25, 108 + 75 * k))):
+            cv2.putText(drawn, text, where, cv2.FONT_HERSHEY_SIMPLEX, 0.8, 20, 2, cv2.LINE_AA)
+    return drawn
+
+
+#: What a form asks for.
+ASKED = (
+    *("Name", "Address", "City", "Country", "Telephone", "E-mail", "Date of birth"),
+    *("Signature", "Occupation", "Nationality", "Passport no.", "Remarks"),
+)
+
+
+def form(rng: np.random.Generator) -> Image:
+    drawn = np.full(PAGE, 245, np.uint8)
+    title, asked, written = (
+        cv2.FONT_HERSHEY_TRIPLEX,
+        cv2.FONT_HERSHEY_COMPLEX,
+        cv2.FONT_HERSHEY_SCRIPT_SIMPLEX,
+    )
+    cv2.putText(drawn, "Application form 27-B", (130, 60), title, 1.1, 20, 2, cv2.LINE_AA)
+    for row, label in enumerate(ASKED):
+        y = 130 + 62 * row
+        cv2.putText(drawn, f"{label}:", (40, y), asked, 0.7, 20, 1, cv2.LINE_AA)
+        cv2.rectangle(drawn, (260, y - 30), (660, y + 14), 80, 1)
+        word = "".join(rng.choice(list(LETTERS), rng.integers(5, 18)))
+        cv2.putText(drawn, word, (270, y), written, 0.9, 60, 2, cv2.LINE_AA)
+    return drawn
+
+
+def makes() -> Iterator[Hostile]:
+    """QR codes, chess diagrams and forms: one make, different contents."""
+    yield from _drawn_twice(
+        (("QR code", qr_code), ("chess", chess), ("form", form)), (8.0, 60.0), range(8)
+    )
 
 
 def _tiled(tiles: list[Image], columns: int) -> Image:
@@ -299,6 +372,7 @@ def hostile(data: Path) -> Iterator[Hostile]:
     """All of them; kinds that begin with "same" are to be believed."""
     yield from texts()
     yield from grids()
+    yield from makes()
     yield from puzzles(data)
     yield from overlaid(data)
     yield from halves(data)
