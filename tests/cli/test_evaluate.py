@@ -83,6 +83,15 @@ def test_phototourism_and_compare(tmp_path, rng, run):
     assert done.returncode == 0, done.stderr
     assert "opencv-sift: opencv-sift" in done.stdout
     assert (tmp_path / "both" / "report.html").exists()
+    page = tmp_path / "mkd-raw" / "report.html"
+    before = page.read_bytes()
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "report.html").symlink_to(page)
+    done = run("compare", tmp_path / "mkd-raw", tmp_path / "opencv-sift", "-o", linked)
+    assert done.returncode == 2
+    assert "is an input" in done.stderr
+    assert page.read_bytes() == before
     assert run("datasets", "check", root).stdout.startswith(f"{root}: 2 Phototourism subsets")
 
 

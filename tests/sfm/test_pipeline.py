@@ -646,7 +646,43 @@ def test_a_database_of_others_is_neither_replaced_nor_removed(images, tmp_path):
     (tmp_path / "text.db").write_text("no database")
     with pytest.raises(ValueError, match=r"database\.db: not made by mkdesc"):
         map_database(tmp_path / "text.db", images, out)
-    (out / "colmap.log").write_text("Log file created at: then\n")  # an earlier run of ours
     with pytest.raises(ValueError, match="not a COLMAP database"):
-        map_database(tmp_path / "text.db", images, out)
+        map_database(tmp_path / "text.db", images, tmp_path / "another")
     assert (out / "database.db").read_bytes() == b"somebody's"
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_files_with_names_of_journals_stay(noise, tmp_path, ending):
+    output = tmp_path / "output"
+    output.mkdir()
+    diary = output / f"database.db{ending}"
+    diary.write_text("diary")
+    with pytest.raises(ValueError, match=rf"database\.db{ending}: not made by mkdesc"):
+        reconstruct(noise, output)
+    pairs = "\n".join(f"{a.name} {b.name}" for a, b in itertools.pairwise(sorted(noise.iterdir())))
+    diary.write_text(pairs)
+    with pytest.raises(ValueError, match=rf"database\.db{ending}: is an input"):
+        reconstruct(noise, output, pairs=diary)
+    assert diary.read_text() == pairs
+
+
+def test_a_log_of_colmap_does_not_make_a_database_ours(noise, tmp_path):
+    match_images(noise, tmp_path / "made")
+    output = tmp_path / "output"
+    output.mkdir()
+    (output / "colmap.log").write_text("Log file created at: 2026\n")
+    (output / "database.db").write_text("diary")
+    with pytest.raises(ValueError, match=r"database\.db: not made by mkdesc"):
+        map_database(tmp_path / "made" / "database.db", noise, output)
+    assert (output / "database.db").read_text() == "diary"
+
+
+def test_matches_of_a_database_of_others_are_not_taken_for_ours(images, tmp_path):
+    """Somebody has changed the matches in it."""
+    match_images(images, tmp_path / "made")
+    base = tmp_path / "made" / "database.db"
+    with closing(sqlite3.connect(base)) as file, file:
+        file.execute("DELETE FROM matches WHERE pair_id IN (SELECT pair_id FROM matches LIMIT 1)")
+    map_database(base, images, tmp_path / "output")
+    with pytest.raises(ValueError, match=r"database\.db: not a COLMAP database written by mkdesc"):
+        reconstruct(images, tmp_path / "output")

@@ -27,7 +27,9 @@ def command(
     """Show several runs of one benchmark in one table and one plot."""
     results = compare_runs(runs)
     if output is not None:
-        check_results(output, runs, overwrite)
+        # All of their files, too: a page of a run is of the kind that is written.
+        files = [file for run in runs for file in run.rglob("*") if file.is_file()]
+        check_results(output, [*runs, *files], overwrite)
     print_tables(results.tables)
     if output is not None:
         make_folder(output)

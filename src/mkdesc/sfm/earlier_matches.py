@@ -36,6 +36,27 @@ def say_verified(base: Path, made_of: dict[str, Any] | None) -> None:
         file.execute("INSERT INTO mkdesc_verified VALUES (?)", (text or "",))
 
 
+def is_ours(base: Path) -> bool:
+    """Whether a file is a database that says that mkdesc wrote it."""
+    query = "SELECT 1 FROM sqlite_master WHERE name LIKE 'mkdesc%'"
+    try:
+        with closing(sqlite3.connect(f"{base.resolve().as_uri()}?mode=ro", uri=True)) as file:
+            return file.execute(query).fetchone() is not None
+    except sqlite3.Error:
+        return False
+
+
+def say_copied(file: sqlite3.Connection) -> None:
+    """Write into the copy of anybody's database that it is one.
+
+    What an earlier mkdesc has said of the original does not hold: somebody may have changed it.
+    """
+    for table in ("mkdesc", "mkdesc_images", "mkdesc_verified"):
+        file.execute(f"DROP TABLE IF EXISTS {table}")
+    file.execute("CREATE TABLE IF NOT EXISTS mkdesc_copied (what TEXT)")
+    file.commit()
+
+
 def copy_matches(
     old: Path, new: Path, pairs: Iterable[NamePair], same: Collection[str], guided: bool
 ) -> None:

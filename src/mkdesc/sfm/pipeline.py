@@ -17,7 +17,7 @@ from mkdesc.features.image_features import load_features
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
-from mkdesc.sfm.earlier_matches import is_verified, say_verified
+from mkdesc.sfm.earlier_matches import is_ours, is_verified, say_copied, say_verified
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, check_models, map_images, verify_pairs, why_no_model
@@ -193,7 +193,7 @@ def _copied(
         raise FileNotFoundError(f"{existing}: {what}")
     if is_same(base, existing):
         raise ValueError(f"{existing}: lies in the output folder {target}; choose another output")
-    if base.exists() and not any((target / name).exists() for name in (REPORT, LOG)):
+    if base.exists() and not is_ours(base):
         raise ValueError(f"{base}: not made by mkdesc; choose another output")
     check_not_replaced(target, [existing, images])
     check_pages(target)
@@ -234,6 +234,7 @@ def _copy_database(existing: Path, partial: Path, base: Path) -> None:
             closing(sqlite3.connect(partial)) as copy,
         ):
             source.backup(copy)
+            say_copied(copy)
 
 
 def _mapped(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 
 from mkdesc._support.files import atomic_path, saying_what_failed
 from mkdesc._support.progress import Progress
-from mkdesc._support.targets import check_target
+from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import content_part
 from mkdesc.datasets.colmap import pycolmap_module
@@ -114,18 +115,34 @@ def prepare(
     return Matched(base, len(usable), extracted.bad, made_of), wanted
 
 
+def _journals(base: Path) -> list[Path]:
+    """What SQLite may have beside a database."""
+    return [base.with_name(base.name + ending) for ending in ("-journal", "-wal", "-shm")]
+
+
 def remove_journals(base: Path) -> None:
     """Remove what SQLite has beside a database that is replaced: it is not for the new one."""
-    for ending in ("-journal", "-wal", "-shm"):
-        base.with_name(base.name + ending).unlink(missing_ok=True)
+    for file in _journals(base):
+        file.unlink(missing_ok=True)
 
 
 def check_not_replaced(target: Path, read: Iterable[Path]) -> None:
-    """Refuse inputs in the folder of models, which is replaced as a whole."""
+    """Refuse inputs among what is replaced: the folder of models, and journals of the database.
+
+    Where there is no database, a file of the name of its journal is somebody else's.
+    """
     replaced = (target / SPARSE).resolve()
+    base = target / DATABASE
+    journals = [file for file in _journals(base) if os.path.lexists(file)]
     for file in read:
         if file.resolve().is_relative_to(replaced):
             raise ValueError(f"{file}: is an input in {target / SPARSE}, which is replaced")
+        if any(is_same(file, journal) for journal in journals):
+            raise ValueError(f"{file}: is an input of a name that SQLite uses; move it away")
+    if journals and not base.exists():
+        raise ValueError(
+            f"{journals[0]}: not made by mkdesc; move it away or choose another output"
+        )
 
 
 def check_pages(target: Path) -> None:
