@@ -1,4 +1,5 @@
-"""What is believed of pairs that look alike and are not the same: see :mod:`hostile_pairs`.
+"""What is believed of pairs that look alike and are not the same: see :mod:`hostile_pairs`
+and :mod:`hostile_layouts`.
 
     python benchmarks/hostile.py [--data ../shared/data] [--geometry auto]
 
@@ -10,9 +11,11 @@ Pieces that changed places may be believed, one by one: as a plane, with right m
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
 
 import numpy as np
+from hostile_layouts import layouts
 from hostile_pairs import Hostile, hostile
 
 import mkdesc
@@ -36,7 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     features = mkdesc.Features(options.keypoints)
     rows: dict[str, list[tuple[bool, bool, bool]]] = {}
-    for pair in hostile(options.data):
+    for pair in itertools.chain(hostile(options.data), layouts(options.data)):
         found = mkdesc.match_images(pair.a, pair.b, features, geometry=options.geometry)
         wrong = found.verified and share_wrong(pair, found) > WRONG
         deep = found.verified and found.geometry != "homography"

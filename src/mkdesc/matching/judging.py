@@ -23,13 +23,20 @@ from mkdesc.matching.coherence import (
     in_front,
 )
 from mkdesc.matching.contents import share_different
+from mkdesc.matching.depth import tells_of_depth
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.lookalikes import share_repeated
 from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
 from mkdesc.matching.near import distance_to_nearest
 from mkdesc.matching.order import share_reversed
 from mkdesc.matching.two_view_geometry import TwoViewOptions, of_pixels, verify
-from mkdesc.matching.verification import PLANE_SHARE, Verified
+from mkdesc.matching.verification import (
+    DEPTH_SHARE,
+    OFF_PLANE,
+    PLANE_SHARE,
+    Verified,
+    transfer_errors,
+)
 
 #: The verdicts there are.
 VERIFIED, AMBIGUOUS, UNVERIFIED = "verified", "ambiguous", "unverified"
@@ -101,11 +108,14 @@ class Verdict(NamedTuple):
         In words.
     places
         Distinct places that agree and move together.
+    flat
+        Whether all that speaks for depth may have moved on a plane: one may be believed instead.
     """
 
     name: str
     reason: str
     places: int = 0
+    flat: bool = False
 
 
 def judge(
@@ -168,7 +178,31 @@ def judge(
     alike = None if features is None else _only_alike(matches, found, options, features)
     if alike is not None:
         return alike
+    if features is not None and not flat and not _is_deep(matches, found, options, features):
+        return Verdict(
+            AMBIGUOUS,
+            f"ambiguous, repeated structure: {agree}, but what is off a plane looks the same "
+            "elsewhere, or was moved as a whole",
+            flat=True,
+        )
     return Verdict(VERIFIED, f"{count} places agree and move together", count)
+
+
+def _is_deep(
+    matches: FrameMatches,
+    found: Verified,
+    options: TwoViewOptions,
+    features: tuple[LocalFeatures, LocalFeatures],
+) -> bool:
+    """Whether an epipolar geometry is one of depth, as far as there is a plane to compare with."""
+    agree = matches.take(found.inliers)
+    plane = verify(agree, "homography", options)
+    if plane.matrix is None:
+        return True
+    far = transfer_errors(plane.matrix, *agree.positions) > OFF_PLANE * options.threshold
+    if far.sum() < DEPTH_SHARE * plane.inliers.sum():  # a plane, whatever was asked for
+        return True
+    return tells_of_depth(plane.matrix, agree.take(far), features, options.sizes)
 
 
 def _only_alike(

@@ -32,6 +32,7 @@ def share_repeated(
     features: tuple[LocalFeatures, LocalFeatures],
     matches: FrameMatches,
     sizes: tuple[Size, Size],
+    identical: float = IDENTICAL,
 ) -> float:
     """Of the places of matches, the share of those that occur elsewhere in either photograph.
 
@@ -43,6 +44,9 @@ def share_repeated(
         Some of them, with rows of these.
     sizes
         Height and width of the photographs.
+    identical
+        How near, as a share of what two of them are apart on average, descriptors of identical
+        things are.
 
     Examples
     --------
@@ -63,15 +67,15 @@ def share_repeated(
         half = np.sqrt(np.abs(np.linalg.det(found[:, :, :2])))
         near = np.maximum(ASIDE * half, PLACE * np.hypot(*size))
         away = np.linalg.norm(one.frames[None, :, :, 2] - found[:, None, :, 2], axis=2)
-        alike = _identical(one.numbers(), matches.pairs[places, column])
+        alike = _identical(one.numbers(), matches.pairs[places, column], identical)
         repeated |= (alike & (away > near[:, None])).any(axis=1)
     return float(repeated.mean()) if len(places) else 0.0
 
 
-def _identical(descriptors: NDArray[Any], rows: NDArray[np.int64]) -> Flags:
+def _identical(descriptors: NDArray[Any], rows: NDArray[np.int64], identical: float) -> Flags:
     """Which of all descriptors (N, D) are as those of some rows (K,): (K, N)."""
     every = descriptors.astype(np.float32)
     every -= every.mean(axis=0)
     squares = (every * every).sum(axis=1)
     apart = squares[rows, None] + squares - 2 * every[rows] @ every.T
-    return np.asarray(apart <= IDENTICAL**2 * 2 * squares.mean())
+    return np.asarray(apart <= identical**2 * 2 * squares.mean())

@@ -80,8 +80,14 @@ def judged(
     verified: Verified,
     options: TwoViewOptions,
 ) -> TwoViewResult:
-    """A result; its geometry is dropped unless it is believed."""
+    """A result; its geometry is dropped unless it is believed.
+
+    Where matches off a plane tell of no depth, it is the plane, unless depth was asked for.
+    """
     verdict = judge(matches, verified, options, features)
+    if verdict.flat and options.geometry == "auto":
+        verified = verify(matches, "homography", options)
+        verdict = judge(matches, verified, options, features)
     if verdict.name != VERIFIED:
         return nothing_found(features, matches, verdict)
     return TwoViewResult(features, matches, verified, verdict)

@@ -13,8 +13,8 @@ from mkdesc._support.check import check_choice, check_integer, check_number
 from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
-from mkdesc.matching.near import nearest
 from mkdesc.matching.order import share_reversed
+from mkdesc.matching.parallax import share_alike
 from mkdesc.matching.positions import as_positions
 
 #: What matches can agree on, and how many must do so to mean anything: between photographs that
@@ -282,26 +282,13 @@ def _has_depth(
     if false_alarms(agree, int(off.sum()), strip, 2) >= DEPTH_BY_CHANCE:
         return False
     apart = off & deep.inliers
-    if _share_alike(flat.matrix, here[apart], there[apart]) < DEPTH_TOGETHER:
+    if share_alike(flat.matrix, here[apart], there[apart], BESIDE) < DEPTH_TOGETHER:
         return False
     if flat.inliers.sum() < PLANE_SHARE * deep.inliers.sum():
         return True
     assert deep.matrix is not None
     a, b, asked = here[deep.inliers], there[deep.inliers], off[deep.inliers]
     return share_reversed(deep.matrix, a, b, asked) < DEPTH_REVERSED
-
-
-def _share_alike(plane: Floats, here: Floats, there: Floats) -> float:
-    """Of the neighbours of matches off a plane, the share that is off it by nearly as much."""
-    mapped = here @ plane[:, :2].T + plane[:, 2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parallax = there - mapped[:, :2] / mapped[:, 2:]
-    near = nearest(here, here, min(BESIDE + 1, len(here)))
-    step = np.linalg.norm(parallax[near] - parallax[:, None], axis=2)
-    size = np.linalg.norm(parallax, axis=1)
-    alike = step < np.maximum(size[near], size[:, None]) / 2
-    others = near != np.arange(len(here))[:, None]
-    return float(alike[others].mean()) if others.any() else 0.0
 
 
 def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
