@@ -1,10 +1,14 @@
 """Depth that is not there: printed things that differ or moved, on the plane of one layout."""
 
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
 
 import mkdesc
+from mkdesc import images
+from mkdesc.images import read_gray
 from mkdesc.matching.depth import tells_of_depth
 from mkdesc.matching.frame_matches import FrameMatches, plain_features
 
@@ -139,3 +143,15 @@ def test_what_occurs_once_and_bends_tells_of_depth(rng):
     moved = both[0], plain_features(there, numbers)
     off = FrameMatches.of(*moved, rows, np.zeros(30, np.float32))
     assert not tells_of_depth(np.eye(3), off, moved, sizes)
+
+
+@pytest.mark.parametrize("name", ["street_a", "town_a", "portrait"])
+def test_what_motion_blurs_is_no_depth(name):
+    """Blurred along 27 px, everything is seen somewhere along 27 px: on an epipolar line."""
+    photograph = read_gray(Path(images.__file__).parent / "photographs" / f"{name}.jpg")
+    line = np.zeros((27, 27), np.float32)
+    cv2.line(line, (0, 8), (26, 18), 1)
+    noise = np.random.default_rng(0).normal(0, 2, photograph.shape)
+    blurred = cv2.filter2D(photograph.astype(float), -1, line / line.sum()) + noise
+    found = mkdesc.match_images(photograph, np.clip(blurred, 0, 255).astype(np.uint8))
+    assert found.geometry in (None, "homography")

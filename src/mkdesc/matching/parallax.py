@@ -1,7 +1,8 @@
 """How far matches are off a plane, beside their neighbours.
 
 Off a plane, what has depth is tilted or curved: neighbours are off it by nearly as much, but not
-by the same. What was moved on the plane as a whole is off by the same; wrong matches by anything.
+by the same. What was moved on the plane as a whole is off by the same; what slides along edges,
+by anything.
 """
 
 from __future__ import annotations
@@ -50,64 +51,71 @@ def share_differing(
     >>> share_differing(np.eye(3), here, slanted, 12, 0.03) > 0.8
     True
     """
-    beside = _beside(plane, here, there, count)
-    nearly = (beside.step < beside.size / 2) & (beside.distance > SAME_PLACE)
-    if not nearly.any():
-        return 1.0
-    return float((beside.step > the_same * beside.size)[nearly].mean())
+    parallax = _parallax(plane, here, there)
+    beside = _beside(here, count)
+    size = np.linalg.norm(parallax, axis=1)
+    size = np.maximum(size[beside.rows], size[:, None])
+    step = np.linalg.norm(parallax[beside.rows] - parallax[:, None], axis=2)
+    nearly = (step < size / 2) & beside.apart
+    return float((step > the_same * size)[nearly].mean()) if nearly.any() else 1.0
 
 
-def share_alike(plane: Floats, here: Floats, there: Floats, count: int) -> float:
-    """Of the nearest of matches off a plane, the share that is off it by nearly as much.
+def correlation_beside(
+    plane: Floats, here: Floats, there: Floats, count: int, most: float
+) -> float:
+    """How far matches are off a plane beside their neighbours: 1 as these are, 0 at random.
 
     Parameters
     ----------
-    plane, here, there
-        As for :func:`share_differing`.
-    count
-        Neighbours that are asked.
+    plane, here, there, count
+        As for :func:`share_differing`, but of matches on the plane, too.
+    most
+        Pixels by which a match is off at most: what is off by more counts as this.
 
     Examples
     --------
-    >>> here = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    >>> share_alike(np.eye(3), here, here + [80.0, 0], 6)
-    1.0
+    >>> rng = np.random.default_rng(0)
+    >>> here = rng.uniform(0, 100, (300, 2))
+    >>> curved = here + np.column_stack([10 * np.sin(here[:, 1] / 9), 0 * here[:, 1]])
+    >>> correlation_beside(np.eye(3), here, curved, 6, 8.0) > 0.5
+    True
+    >>> slid = here + np.column_stack([rng.uniform(-10, 10, 300), 0 * here[:, 1]])
+    >>> abs(correlation_beside(np.eye(3), here, slid, 6, 8.0)) < 0.1
+    True
     """
-    beside = _beside(plane, here, there, count)
-    others = beside.others
-    return float((beside.step < beside.size / 2)[others].mean()) if others.any() else 0.0
+    parallax = _parallax(plane, here, there)
+    size = np.linalg.norm(parallax, axis=1)
+    parallax = parallax * np.minimum(1, most / np.maximum(size, 1e-9))[:, None]
+    beside = _beside(here, count)
+    spread = float((parallax**2).sum(axis=1).mean())
+    if not beside.apart.any() or not spread:
+        return 0.0
+    products = (parallax[beside.rows] * parallax[:, None]).sum(axis=2)
+    return float(products[beside.apart].mean()) / spread
 
 
 class _Beside(NamedTuple):
-    """Neighbours of matches off a plane, each (M, count).
+    """The nearest of all matches, each (M, count).
 
     Attributes
     ----------
-    others
-        Whether it is not the match itself.
-    distance
-        How far away it is.
-    size
-        How far it is off the plane, or the match: the larger of both.
-    step
-        The difference of the two.
+    rows
+        Which matches they are.
+    apart
+        Whether it is in another place than the match.
     """
 
-    others: NDArray[np.bool_]
-    distance: Floats
-    size: Floats
-    step: Floats
+    rows: NDArray[np.int64]
+    apart: NDArray[np.bool_]
 
 
-def _beside(plane: Floats, here: Floats, there: Floats, count: int) -> _Beside:
+def _beside(here: Floats, count: int) -> _Beside:
+    rows = nearest(here, here, min(count + 1, len(here)))
+    distance = np.linalg.norm(here[rows] - here[:, None], axis=2)
+    return _Beside(rows, distance > SAME_PLACE)
+
+
+def _parallax(plane: Floats, here: Floats, there: Floats) -> Floats:
     mapped = here @ plane[:, :2].T + plane[:, 2]
     with np.errstate(divide="ignore", invalid="ignore"):
-        parallax = there - mapped[:, :2] / mapped[:, 2:]
-    near = nearest(here, here, min(count + 1, len(here)))
-    size = np.linalg.norm(parallax, axis=1)
-    return _Beside(
-        near != np.arange(len(here))[:, None],
-        np.linalg.norm(here[near] - here[:, None], axis=2),
-        np.maximum(size[near], size[:, None]),
-        np.linalg.norm(parallax[near] - parallax[:, None], axis=2),
-    )
+        return np.asarray(there - mapped[:, :2] / mapped[:, 2:])

@@ -14,7 +14,7 @@ from mkdesc.images.reading import opencv
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.order import share_reversed
-from mkdesc.matching.parallax import share_alike
+from mkdesc.matching.parallax import correlation_beside
 from mkdesc.matching.positions import as_positions
 
 #: What matches can agree on, and how many must do so to mean anything: between photographs that
@@ -38,10 +38,10 @@ DEPTH_BY_CHANCE, DEPTH_SHARE = -6.0, 0.1
 #: instead: where it has less, order or not, nothing is flat.
 DEPTH_REVERSED, PLANE_SHARE = 0.08, 0.45
 
-#: Of the nearest matches off the plane, these many are asked, and this share must be off it nearly
-#: alike: by as much, within half of it. Where noise or blur lets matches slide along edges, 0.16
-#: to 0.31 are (once 0.38); in 52 of 53 pairs of deep scenes 0.37 to 0.99.
-BESIDE, DEPTH_TOGETHER = 6, 1 / 3
+#: Neighbours that are asked, and how much as they are a match must be off the plane (1: as they
+#: are, 0: at random): 0.24 to 1 in 192 pairs of deep scenes; 0.08 and less where noise, blur or
+#: compression lets matches slide along edges, up to 0.35 where a motion of 31 px and more blurs.
+BESIDE, TOGETHER = 6, 0.2
 
 #: Share of the matches of a fundamental matrix that an essential one must keep to be preferred.
 POSED = 0.8
@@ -281,14 +281,13 @@ def _has_depth(
     strip = strip_share(threshold, (height, width))
     if false_alarms(agree, int(off.sum()), strip, 2) >= DEPTH_BY_CHANCE:
         return False
-    apart = off & deep.inliers
-    if share_alike(flat.matrix, here[apart], there[apart], BESIDE) < DEPTH_TOGETHER:
+    a, b, apart = here[deep.inliers], there[deep.inliers], off[deep.inliers]
+    if correlation_beside(flat.matrix, a, b, BESIDE, OFF_PLANE * threshold) < TOGETHER:
         return False
     if flat.inliers.sum() < PLANE_SHARE * deep.inliers.sum():
         return True
     assert deep.matrix is not None
-    a, b, asked = here[deep.inliers], there[deep.inliers], off[deep.inliers]
-    return share_reversed(deep.matrix, a, b, asked) < DEPTH_REVERSED
+    return share_reversed(deep.matrix, a, b, apart) < DEPTH_REVERSED
 
 
 def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
