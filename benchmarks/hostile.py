@@ -1,5 +1,6 @@
-"""What is believed of pairs that look alike and are not the same: see :mod:`hostile_pairs`
-and :mod:`hostile_layouts`.
+"""What is believed of pairs that look alike and are not the same, or not as sharp.
+
+See :mod:`hostile_pairs`, :mod:`hostile_layouts` and :mod:`hostile_degraded`.
 
     python benchmarks/hostile.py [--data ../shared/data] [--geometry auto]
 
@@ -15,6 +16,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+from hostile_degraded import degraded
 from hostile_layouts import layouts
 from hostile_pairs import Hostile, hostile
 
@@ -39,7 +41,8 @@ def main() -> None:
     options = parser.parse_args()
     features = mkdesc.Features(options.keypoints)
     rows: dict[str, list[tuple[bool, bool, bool]]] = {}
-    for pair in itertools.chain(hostile(options.data), layouts(options.data)):
+    kinds = hostile, layouts, degraded
+    for pair in itertools.chain.from_iterable(one(options.data) for one in kinds):
         found = mkdesc.match_images(pair.a, pair.b, features, geometry=options.geometry)
         wrong = found.verified and share_wrong(pair, found) > WRONG
         deep = found.verified and found.geometry != "homography"
