@@ -26,10 +26,12 @@ demo: .venv/installed-images ## describe and match a photograph and its warp
 WORKERS ?= 2
 test: .venv/installed-test .venv/installed-javascript ## lint, types, tests and doctests
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target loops lint
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) -n $(WORKERS) --dist worksteal || { test $$? -eq 1 && echo "once more, alone: what failed" && \
+		$(PYTEST) --last-failed --last-failed-no-failures none; }
 
-# (Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
-# written, every process that the tests start compiles the package again, and every worker all tests.)
+# Two workers fill two cores: threads of BLAS and of PyTorch would wait for each other, and busily. Where no bytecode is
+# written, every process that the tests start compiles the package again, and every worker all tests.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 # What reads the code and runs none of it; several at a time, each with what it says in one piece.
 LINTERS := ruff-check ruff-format mypy pyright
@@ -89,7 +91,7 @@ ROOMS := _support datasets explorer/test_server.py features heads images kernels
 oldest: ## the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable . $$($(PYTHON) tools/oldest.py) \
-		pytest hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2' 'click<8.3'
+		pytest pytest-timeout hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2' 'click<8.3'
 	.venv-oldest/bin/python -m pytest --ignore tests/images/test_cutting_torch.py $(addprefix tests/,$(ROOMS))
 
 audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service on the internet

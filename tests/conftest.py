@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,11 +149,15 @@ def _heed_ctrl_c() -> None:
 
 
 @pytest.fixture
-def start() -> Callable[..., subprocess.Popen[Any]]:
-    """Starts Python with these arguments, for Ctrl-C: which whoever runs tests may ignore."""
+def start() -> Iterator[Callable[..., subprocess.Popen[Any]]]:
+    """Starts Python with these arguments, for Ctrl-C: which whoever runs tests may ignore.
+
+    What still runs at the end of the test is killed.
+    """
+    started = []
 
     def popen(*arguments: object, **options: Any) -> subprocess.Popen[Any]:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             [sys.executable, *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -161,5 +165,10 @@ def start() -> Callable[..., subprocess.Popen[Any]]:
             preexec_fn=_heed_ctrl_c,
             **options,
         )
+        started.append(child)
+        return child
 
-    return popen
+    yield popen
+    for child in started:
+        with child:
+            child.kill()

@@ -59,7 +59,7 @@ make_hpatches.make_sequence = make
 def test_one_line_says_what_happened(tmp_path, before, code, said, start):
     program = f"{before}\nfrom mkdesc.cli import main\nmain()"
     child = start("-c", program, "make-hpatches", "a", "b", "-o", "out", cwd=tmp_path)
-    _, errors = child.communicate()
+    _, errors = child.communicate(timeout=120)
     assert child.returncode == code, errors
     assert errors.strip().splitlines()[-1] == said
     assert "Traceback" not in errors
@@ -90,10 +90,12 @@ def test_workers_of_a_cluster_end_in_silence(tmp_path, before, start):
     np.save(tmp_path / "in.npy", np.zeros((100_000, 32, 32), np.uint8))
     program = f"{before}\nfrom mkdesc.cli import main\nmain()"
     command = ("describe", "in.npy", "-o", "out.npy", "--cluster", "local:1")
-    with start("-c", program, *command, cwd=tmp_path, start_new_session=True) as process:
-        assert process.stdout.readline() == "now\n"
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, said = process.communicate()
-    assert process.returncode == 130
-    assert said.strip().splitlines()[-1] == "interrupted; run the same command again to resume"
+    process = start("-c", program, *command, cwd=tmp_path, start_new_session=True)
+    assert process.stdout.readline() == "now\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert said.strip().splitlines()[-1] == "interrupted; run the same command again to resume", (
+        said
+    )
     assert "Traceback" not in said
