@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+import threading
 import tokenize
 import warnings
 import zipfile
@@ -29,6 +30,10 @@ BROKEN = (
 
 #: Bytes of a header, at most.
 MOST_HEADER = 10_000
+
+#: Headers are literals of Python, and before 3.11.8 and 3.12.2 (gh-106905) two threads that parse
+#: some disturb each other now and then.
+_PARSING = threading.RLock()
 
 
 class ArrayHeader(NamedTuple):
@@ -60,7 +65,7 @@ def read_array_header(stream: IO[bytes]) -> ArrayHeader:
         raise ValueError("a header of more than a few lines")
     text = BytesIO(length + stream.read(int.from_bytes(length, "little")))
     read = np.lib.format.read_array_header_1_0
-    with warnings.catch_warnings():
+    with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # headers of Python 2 are as good as others
         header = ArrayHeader(
             *(read if version == (1, 0) else np.lib.format.read_array_header_2_0)(text)
