@@ -1,12 +1,12 @@
 """Pieces of work by threads, by processes and by Dask: one map, one order."""
 
+import asyncio
 import os
 import signal
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
-from threading import Timer
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import pytest
@@ -84,6 +84,7 @@ def test_a_killed_worker_loses_nothing(cluster, tmp_path):
 
 def test_a_piece_that_kills_its_workers_is_given_up_and_no_other():
     dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")  # its settings would go with ours at the end
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), connect("local:1") as one:
         found = list(in_order(_die, [2, 0, 1], one, lost=lambda piece, why: f"{piece}: {why}"))
         assert found == ["2: it crashed 1 worker", 0, 1]
@@ -91,22 +92,40 @@ def test_a_piece_that_kills_its_workers_is_given_up_and_no_other():
             list(in_order(_die, [2], one))
 
 
+class _Answer:
+    """What a scheduler will have found after some time."""
+
+    def __init__(self, find, after=0.0):
+        self._find = find
+        self._after = after
+
+    def __await__(self):
+        return self._later().__await__()
+
+    async def _later(self):
+        await asyncio.sleep(self._after)
+        return self._find()
+
+
 class _Clients:
     """A client whose scheduler suspects the first piece that it is given, once."""
 
+    status = "running"
+
     def __init__(self):
         self.scheduler = SimpleNamespace(address="here")
+        self.loop = SimpleNamespace(add_callback=self.run)
         self.events = []
+
+    def run(self, function, *arguments):
+        threading.Thread(target=lambda: asyncio.run(function(*arguments))).start()
 
     def nthreads(self):
         return {"worker": 1}
 
     def submit(self, do, work, piece, version, pure):
         self.events.append(f"begin {piece}")
-        future = SimpleNamespace(result=lambda: self.end(piece))
-        after = 0.0 if piece == "suspect" else 0.2
-        future.add_done_callback = lambda call: Timer(after, call, [future]).start()
-        return future
+        return _Answer(lambda: self.end(piece), 0.0 if piece == "suspect" else 0.2)
 
     def end(self, piece):
         if piece == "suspect" and self.events.count("begin suspect") == 1:
@@ -127,21 +146,65 @@ def test_an_innocent_piece_is_waited_for():
 
 
 def test_an_answer_that_travels_as_a_wait_ends_is_taken(monkeypatch):
-    """Dask loses those (seen in one of a hundred rounds, at a timeout of 3 ms)."""
+    """Dask would lose it, and those of others: so it is fetched without a time limit."""
     pytest.importorskip("distributed")
     monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.01)
-
-    def travel(timeout=None):
-        time.sleep(0.05)
-        if timeout is not None:
-            raise UnboundLocalError("cannot access local variable 'result'")
-        return Done(9, "worker", 1.0)
-
     client = _Clients()
-    future = SimpleNamespace(result=travel, done=lambda: False)
-    future.add_done_callback = lambda call: Timer(0, call, [future]).start()
-    client.submit = lambda *_, **__: future
+    client.submit = lambda *_, **__: _Answer(lambda: Done(9, "worker", 1.0), 0.05)
     assert list(in_order(_square, [3], Cluster(client))) == [9]
+
+
+@contextmanager
+def _here():
+    """A client of a cluster in this process."""
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(1, threads_per_worker=4, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def _wait_a_little(number):
+    time.sleep(number % 5 / 2000)
+    return number
+
+
+def test_work_that_is_given_up_asks_no_client_that_is_closed():
+    with _here() as client:
+        found = in_order(_wait_a_little, range(50), client)
+        next(found)
+    found.close()
+
+
+def test_a_client_that_is_closed_meanwhile_takes_nothing_from_the_next():
+    """Answers that travel then were waited for by the one thread of all clients: forever."""
+    for _ in range(12):
+        with _here() as client:
+            found = in_order(_wait_a_little, range(200), client)
+            next(found)
+            client.close()
+            with suppress(Exception):  # what matters is the next one
+                found.close()
+    answers = []
+    with _here() as client:
+        ask = threading.Thread(
+            target=lambda: answers.extend(in_order(_square, range(5), client)), daemon=True
+        )
+        ask.start()
+        ask.join(20)
+        assert answers == [0, 1, 4, 9, 16]
+
+
+def test_a_client_that_is_closed_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.1)
+    with _here() as client:
+        found = in_order(time.sleep, [0, 1], client)
+        next(found)
+        client.close()
+        with pytest.raises(ConnectionError, match="the scheduler is gone"):
+            next(found)
 
 
 def test_workers_that_are_gone_are_not_waited_for(monkeypatch):
@@ -158,6 +221,7 @@ def test_workers_that_are_gone_are_not_waited_for(monkeypatch):
 
 def test_workers_of_our_own_that_die_while_they_start_are_started_again(monkeypatch):
     dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")  # its settings would go with ours at the end
     monkeypatch.setattr("mkdesc._support.cluster.ANSWER_TIMEOUT", 0.5)
     soon = {"distributed.deploy.lost-worker-timeout": "1s"}
     with dask.config.set(soon), connect("local:1") as cluster:

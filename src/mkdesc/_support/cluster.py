@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import logging
 import signal
@@ -11,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -140,6 +141,8 @@ class Cluster:
 
         Dask starts a worker again that dies, but not one that dies while it starts.
         """
+        if self.client.status in ("closing", "closed"):  # by somebody else: it answers nothing
+            raise CancelledError
         now = time.monotonic()
         if self._own is not None:
             self.client.cluster.scale(self._own)
@@ -173,7 +176,7 @@ class _Future:
         submit = self._cluster.client.submit
         self._future: Any = submit(_do, self._work, self._piece, __version__, pure=False)
         self._answer: Future[Done] = Future()
-        self._future.add_done_callback(partial(_fetch, self._answer))
+        self._cluster.client.loop.add_callback(_bring, self._answer, self._future)
 
     def result(self) -> Any:
         """Wait for it."""
@@ -222,18 +225,25 @@ class _Future:
                 self._cluster.look_after()
 
     def cancel(self) -> None:
-        """Do not begin it, if it has not begun."""
+        """Do not begin it, if it has not begun.
+
+        This asks nobody: the client may be closed already, and then nobody would answer.
+        """
         self._cluster.forget(self)
-        self._future.cancel()
+        self._future.release()
 
 
-def _fetch(answer: Future[Done], future: Any) -> None:
-    """Bring what a worker has found, without a time limit.
+async def _bring(answer: Future[Done], future: Any) -> None:
+    """Bring what a worker has found: in the client's own loop, and without a time limit.
 
-    Answers travel together in Dask: whose time ends takes those of the others with it.
+    Answers travel together in Dask: whose time ends takes those of the others with it. Dask's
+    callbacks have one thread in all of a process, and one that asks for an answer while its client
+    is being closed keeps it forever; whoever has another cluster then waits in vain.
     """
     try:
-        answer.set_result(future.result())
+        answer.set_result(await future)
+    except asyncio.CancelledError:  # the loop ends
+        answer.set_exception(CancelledError())
     except Exception as error:  # of the work or of the cluster: whoever waits is told
         answer.set_exception(error)
 
