@@ -4,12 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 
 import cv2
 import numpy as np
 import pytest
 
 from mkdesc._support import workfolder
+from mkdesc._support.files import own_folder
 from mkdesc.features import extraction, folder, settings
 from mkdesc.features.extraction import extract_to
 from mkdesc.features.image_features import load_features
@@ -216,8 +219,7 @@ def test_files_of_others_are_not_put_aside(photos, output):
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
 
 
-@pytest.mark.parametrize("output", FILES, indirect=True)
-def test_two_that_write_one_file_take_turns(photos, output):
+def test_two_that_write_one_output_take_turns(photos, output):
     for name in ("c.png", "d.png", "e.png", "g.png"):
         (photos / name).write_bytes((photos / "a.png").read_bytes())
     command = (
@@ -238,6 +240,21 @@ def test_two_that_write_one_file_take_turns(photos, output):
     found = extract_to([photos], output, settings=SETTINGS)
     assert (found.done, len(found.kept)) == (["sub/a.png"], 6)
     assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+def _begin(thread):
+    thread.start()
+    time.sleep(0.5)
+
+
+def test_a_folder_that_another_process_writes_is_waited_for(photos, tmp_path):
+    with own_folder(tmp_path / "out", lambda: None, keep=True):
+        waiting = threading.Thread(target=extract_to, args=([photos], tmp_path / "out"))
+        with pytest.warns(UserWarning, match="out: waiting for another process"):
+            _begin(waiting)
+        assert list((tmp_path / "out").iterdir()) == []
+    waiting.join()
+    assert (tmp_path / "out" / "a.png.npz").exists()
 
 
 @pytest.mark.parametrize("output", FILES, indirect=True)

@@ -101,7 +101,9 @@ def extract_to(
         )
 
     if kind == "npz":
-        found = describe(images, target)
+        how.make(device=device)  # refuses what is wrong before there is a folder
+        with own_folder(target, lambda: _say_waiting(target), keep=target.is_dir()):
+            found = describe(images, target)
     else:
         found = _extract_into(kind, target, images, how.to_json(), describe)
     if len(found.bad) == len(images):
