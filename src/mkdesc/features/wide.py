@@ -39,6 +39,7 @@ from mkdesc.matching.two_view_geometry import (
 )
 from mkdesc.matching.two_views import (
     TwoViewResult,
+    beside_overlay,
     judged,
     not_counting,
     nothing_found,
@@ -123,7 +124,7 @@ def match_wide(
         seen = join_features(firsts), join_features(seconds)
         matches, over = without_overlay(seen, tentative_matches(*seen, RATIO), options)
         result = _judged(images, seen, matches, features, options, most)
-        result = result._replace(verdict=not_counting(result.verdict, over))
+        result = beside_overlay(result, over, options)
         if result.verdict.name == VERIFIED:
             if result.verified.geometry == "homography":
                 return _both_ways(images, result, features, most, threads)

@@ -118,14 +118,10 @@ def coherence(matches: FrameMatches, sizes: tuple[Size, Size]) -> Coherence:
     shape = np.linalg.norm(back[one] @ maps[other] - np.eye(2), axis=(2, 3)) < SHAPE
     apart = (asked & ~alike)[places]
     good = places[support[places] >= MAJORITY]
-    wide = [
-        _width(xy[good]) >= SPREAD * np.hypot(*size)
-        for xy, size in zip((here, there), sizes, strict=True)
-    ]
     return Coherence(
         support,
         len(places),
-        len(good) if all(wide) else 0,
+        len(good) if _spread((here[good], there[good]), sizes) >= SPREAD else 0,
         float(shape[places][apart].mean()) if apart.any() else 0.0,
     )
 
@@ -181,6 +177,20 @@ def in_front(matrix: Floats, here: Floats, there: Floats) -> Flags:
 
 def _length(vectors: Floats) -> Floats:
     return np.sqrt((vectors * vectors).sum(axis=-1))
+
+
+def spread(matches: FrameMatches, sizes: tuple[Size, Size]) -> float:
+    """How far the places of matches deviate from any line, as a share of the diagonal.
+
+    The smaller one of either image.
+    """
+    here, there = matches.positions
+    places = distinct_places(here, there, sizes)
+    return _spread((here[places], there[places]), sizes)
+
+
+def _spread(both: tuple[Floats, Floats], sizes: tuple[Size, Size]) -> float:
+    return min(_width(xy) / float(np.hypot(*size)) for xy, size in zip(both, sizes, strict=True))
 
 
 def _width(xy: Floats) -> float:

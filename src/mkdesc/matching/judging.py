@@ -25,7 +25,7 @@ from mkdesc.matching.coherence import (
 from mkdesc.matching.contents import share_different
 from mkdesc.matching.depth import tells_of_depth
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
-from mkdesc.matching.lookalikes import share_repeated
+from mkdesc.matching.lookalikes import ALIKE, share_repeated
 from mkdesc.matching.mirrored import mirrored_homography, mirrors, share_turned_over
 from mkdesc.matching.near import distance_to_nearest
 from mkdesc.matching.order import share_reversed
@@ -80,6 +80,10 @@ RIVAL, CONFLICT, NEAR = 0.5, 0.5, 0.05
 #: Share of the places of a geometry that look the same as others, from which a structure is
 #: repeated: 0 to 0.05 in photographs, 0.95 and more where identical windows or bricks were drawn.
 IDENTICAL = 0.5
+
+#: The same where fewer than ``PLENTY`` places move together, and how near descriptors are then, as
+#: :func:`mkdesc.matching.lookalikes.share_repeated` has it: 0.4 to 0.9 on windows lit or dark.
+FEW_IDENTICAL, FEW_ALIKE = 0.4, 0.45
 
 #: Share of what lies between the matches that looks different, from which the two are things of
 #: one make: 0.04 at most in 284 pairs of photographs of one scene, 0.16 where drawings were seen
@@ -175,7 +179,7 @@ def judge(
             f"ambiguous, repeated structure: {count} places agree on one geometry, "
             f"but {rival} of the same places also agree on another",
         )
-    alike = None if features is None else _only_alike(matches, found, options, features)
+    alike = None if features is None else _only_alike(matches, found, options, features, count)
     if alike is not None:
         return alike
     if features is not None and not flat and not _is_deep(matches, found, options, features):
@@ -210,11 +214,13 @@ def _only_alike(
     found: Verified,
     options: TwoViewOptions,
     features: tuple[LocalFeatures, LocalFeatures],
+    count: int,
 ) -> Verdict | None:
     """What to say if what agrees is elsewhere, too, or what lies between differs; else None."""
     agree = matches.take(found.inliers)
-    share = share_repeated(features, agree, options.sizes)
-    if share >= IDENTICAL:
+    few = count < PLENTY
+    share = share_repeated(features, agree, options.sizes, FEW_ALIKE if few else ALIKE)
+    if share >= (FEW_IDENTICAL if few else IDENTICAL):
         return Verdict(
             AMBIGUOUS,
             f"ambiguous, repeated structure: {share:.0%} of what agrees looks the same "

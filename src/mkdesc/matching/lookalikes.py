@@ -17,7 +17,7 @@ from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 #: Descriptors are of identical things if they are nearer than this share of what two of them are
 #: apart on average: 0 to 0.1 where things were drawn, up to 0.3 where that was seen from aside. At
 #: most 0.15 of the places of photographs, windows of real facades included, have one so near.
-IDENTICAL = 0.3
+ALIKE = 0.3
 
 #: Elsewhere: further away than this share of half a frame's side, or of the diagonal.
 ASIDE = 0.25
@@ -32,7 +32,7 @@ def share_repeated(
     features: tuple[LocalFeatures, LocalFeatures],
     matches: FrameMatches,
     sizes: tuple[Size, Size],
-    identical: float = IDENTICAL,
+    identical: float = ALIKE,
 ) -> float:
     """Of the places of matches, the share of those that occur elsewhere in either photograph.
 
