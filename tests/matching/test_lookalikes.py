@@ -88,3 +88,29 @@ def test_how_much_is_repeated_does_not_depend_on_how_descriptors_are_kept():
         # Places that are near others are one, so a few of the sixty are not counted.
         share = share_repeated((features, features), matches, ((500, 500), (500, 500)))
         assert share == pytest.approx(40 / 60, abs=0.05)
+
+
+def test_windows_that_are_lit_or_dark_are_not_one_tower():
+    """Groups of them look alike elsewhere, at other windows, and few agree on a shift."""
+    verdicts = []
+    for number in range(6):
+        rng = np.random.default_rng(number)
+        towers = [_photographed(rng, _tower(rng)) for _ in range(2)]
+        verdicts.append(match_images(*towers).verdict)
+    assert "verified" not in verdicts
+
+
+def _tower(rng):
+    drawn = np.full((900, 1100), 25, np.uint8)
+    for row, column in np.ndindex(16, 18):
+        x, y = 80 + 53 * column, 50 + 52 * row
+        light = int(rng.integers(150, 230)) if rng.random() < 0.45 else 42
+        cv2.rectangle(drawn, (x, y), (x + 32, y + 38), light, -1)
+        cv2.line(drawn, (x + 16, y), (x + 16, y + 38), 20, 2)
+    return drawn
+
+
+def _photographed(rng, drawn):
+    noisy = cv2.GaussianBlur(drawn, (0, 0), 0.7) + rng.normal(0, 3, drawn.shape)
+    _, data = cv2.imencode(".jpg", np.clip(noisy, 0, 255), [cv2.IMWRITE_JPEG_QUALITY, 75])
+    return cv2.imdecode(data, cv2.IMREAD_GRAYSCALE)

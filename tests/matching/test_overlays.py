@@ -117,3 +117,25 @@ def test_what_moves_a_little_around_it_is_no_overlay(around, expected):
     found = overlaid(tuple(features), matches, ((640, 640), (840, 840)))
     assert found.sum() == expected
     assert not found[30:].any()
+
+
+def package(rng):
+    """A brand, a picture, and how much it weighs."""
+    drawn = np.full((800, 600), 70, np.uint8)
+    cv2.ellipse(drawn, (300, 150), (190, 100), 0, 0, 360, 250, -1)
+    cv2.putText(drawn, "BELLINI", (165, 165), cv2.FONT_HERSHEY_TRIPLEX, 2, 40, 3, cv2.LINE_AA)
+    cv2.putText(drawn, "since 1921", (230, 215), cv2.FONT_HERSHEY_COMPLEX, 0.8, 20, 1, cv2.LINE_AA)
+    picture = cv2.GaussianBlur(rng.random((350, 500)), (0, 0), 2.0)
+    drawn[270:620, 50:550] = cv2.normalize(picture, None, 0, 255, cv2.NORM_MINMAX)
+    weight = f"{125 * rng.integers(1, 10)} gramme"
+    cv2.putText(drawn, weight, (60, 740), cv2.FONT_HERSHEY_TRIPLEX, 1.4, 240, 2, cv2.LINE_AA)
+    noisy = drawn + rng.normal(0, 2, drawn.shape)
+    return np.clip(noisy, 0, 255).astype(np.uint8)
+
+
+def test_one_word_beside_a_layout_is_no_scene():
+    """Other goods of one brand: the layout does not count, and a unit is not what they show."""
+    for number in range(8):
+        rng = np.random.default_rng(number)
+        found = match_images(package(rng), package(rng))
+        assert not found.verified
