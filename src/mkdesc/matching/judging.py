@@ -8,6 +8,7 @@ places as well. Where something does, the structure repeats itself and the answe
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -147,7 +148,8 @@ def judge(
         All that was found in either photograph, with the rows of the matches. Without them,
         identical things elsewhere in a photograph are not looked for.
     believed
-        log10 of how often chance may make as many matches agree.
+        log10 of how often chance may make as many matches agree. Infinite: few matches are no
+        reason, neither on a geometry nor off its plane.
     """
     if found.geometry is None:
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
@@ -183,16 +185,18 @@ def judge(
             f"ambiguous, repeated structure: {count} places agree on one geometry, "
             f"but {rival} of the same places also agree on another",
         )
-    alike = None if features is None else _only_alike(matches, found, options, features, count)
-    if alike is not None:
-        return alike
-    if features is not None and not flat and not _is_deep(matches, found, options, features):
-        return Verdict(
-            AMBIGUOUS,
-            f"ambiguous, repeated structure: {agree}, but what is off a plane is little, looks "
-            "the same elsewhere, or was moved as a whole",
-            flat=True,
-        )
+    if features is not None:
+        alike = _only_alike(matches, found, options, features, count)
+        if alike is not None:
+            return alike
+        fewest = DEEP_PLACES if believed < math.inf else 0
+        if not flat and not _is_deep(matches, found, options, features, fewest):
+            return Verdict(
+                AMBIGUOUS,
+                f"ambiguous, repeated structure: {agree}, but what is off a plane is little, "
+                "looks the same elsewhere, or was moved as a whole",
+                flat=True,
+            )
     return Verdict(VERIFIED, f"{count} places agree and move together", count)
 
 
@@ -201,6 +205,7 @@ def _is_deep(
     found: Verified,
     options: TwoViewOptions,
     features: tuple[LocalFeatures, LocalFeatures],
+    fewest: int,
 ) -> bool:
     """Whether an epipolar geometry is one of depth, as far as there is a plane to compare with."""
     agree = matches.take(found.inliers)
@@ -211,7 +216,7 @@ def _is_deep(
     if far.sum() < DEPTH_SHARE * plane.inliers.sum():  # a plane, whatever was asked for
         return True
     off = agree.take(far)
-    few = len(distinct_places(*off.positions, options.sizes)) < DEEP_PLACES
+    few = len(distinct_places(*off.positions, options.sizes)) < fewest
     if few and plane.inliers.sum() >= PLANE_SHARE * len(agree.a):
         return False
     return tells_of_depth(plane.matrix, off, features, options.sizes)
