@@ -118,4 +118,5 @@ def _beside(here: Floats, count: int) -> _Beside:
 def _parallax(plane: Floats, here: Floats, there: Floats) -> Floats:
     mapped = here @ plane[:, :2].T + plane[:, 2]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(there - mapped[:, :2] / mapped[:, 2:])
+        parallax = there - mapped[:, :2] / mapped[:, 2:]
+    return np.where(np.isfinite(parallax), parallax, 0.0)  # what is on the horizon says nothing
