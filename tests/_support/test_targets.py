@@ -6,9 +6,11 @@ import pytest
 
 from mkdesc._support.files import atomic_folder, atomic_path
 from mkdesc._support.targets import check_replaced, check_target
+from mkdesc.features import matches
 from mkdesc.images.detectors.learned_weights import OWN_WEIGHTS, weights_file
 from mkdesc.models import load_model, model_file, save_model
 from mkdesc.models.files import OWN_MODEL
+from mkdesc.retrieval import pairs
 
 
 def test_only_files_of_the_kind_are_replaced(tmp_path):
@@ -21,6 +23,23 @@ def test_only_files_of_the_kind_are_replaced(tmp_path):
         else:
             check_target(file, own=rb"\Ax,y\n")
     check_target(file, own=rb"\Ax,y\n", overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+def test_texts_are_known_by_all_of_their_lines(tmp_path, name):
+    """Matches of COLMAP begin as a list of pairs does, and notes may follow a table."""
+    file = tmp_path / name
+    first = {"a.txt": "a.png b.png", "a.csv": "x_a,y_a,x_b,y_b,distance,inlier"}[name]
+    check = {"a.txt": lambda path: pairs.check_output(path, []), "a.csv": matches.check_output}[
+        name
+    ]
+    for more, refused in (("", False), ("0 12\n3 41\n", True), ("# milk\n", True)):
+        file.write_text(f"{first}\n{more}")
+        if refused:
+            with pytest.raises(FileExistsError, match="is another kind of file"):
+                check(file)
+        else:
+            check(file)
 
 
 def test_bundled_files_are_not_replaced_by_mistake(tmp_path):

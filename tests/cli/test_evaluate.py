@@ -53,6 +53,14 @@ def test_exported_descriptors_are_not_mixed(tmp_path, strips, run):
     assert export("opencv-sift").returncode == 0
     first = written()
     assert export("opencv-sift").returncode == 0  # the same goes on
+    file = tmp_path / "d" / "v_b" / "h2.csv"
+    whole = file.read_text()
+    for changed in ("my,notes\n", whole[:-9], whole.partition("\n")[2]):
+        file.write_text(changed)
+        again = export("opencv-sift")
+        assert again.returncode == 2
+        assert "h2.csv: is not what is written here" in again.stderr
+    file.write_text(whole)
     other = export("rootsift")
     assert other.returncode == 2
     assert "made with other settings (descriptor opencv-sift instead of rootsift)" in other.stderr

@@ -175,6 +175,41 @@ def _says(file: Path, own: Own) -> bool:
     return not first or re.search(own, first + last) is not None
 
 
+def lines_of(first: bytes, others: bytes | None = None) -> Callable[[Path], bool]:
+    r"""By what text files of a kind are known: an expression for each of their lines.
+
+    Parameters
+    ----------
+    first
+        Of the first line.
+    others
+        Of all others; None: the same.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "squares.csv"
+    >>> _ = file.write_text("n,square\n1,1\n2,4\n")
+    >>> is_own = lines_of(rb"n,square", rb"[0-9]+,[0-9]+")
+    >>> is_own(file)
+    True
+    >>> _ = file.write_text("n,square\n1,1\nDear diary\n")
+    >>> is_own(file)
+    False
+    """
+    patterns = re.compile(first), re.compile(first if others is None else others)
+
+    def is_own(file: Path) -> bool:
+        with file.open("rb") as stream:
+            lines = iter(lambda: stream.readline(_LOOKED_AT), b"")
+            return all(
+                patterns[number > 0].fullmatch(line.rstrip(b"\r\n")) is not None
+                for number, line in enumerate(lines)
+            )
+
+    return is_own
+
+
 def check_replaced(
     folder: AnyPath, reads: Iterable[AnyPath], record: str, names: Collection[str]
 ) -> None:

@@ -13,7 +13,7 @@ from mkdesc._support.targets import check_target, is_inside, is_same
 from mkdesc._support.workfolder import WorkFolder
 from mkdesc.cli.options import Overwrite
 from mkdesc.cli.progress import progress, resumable
-from mkdesc.datasets.hpatches.csv_files import write_csv
+from mkdesc.datasets.hpatches.csv_files import is_written, write_csv
 from mkdesc.datasets.hpatches.layout import IMAGES, HPatches
 from mkdesc.evaluation.contenders.base import PatchDescriptor, ProjectedDescriptor, file_name
 from mkdesc.evaluation.contenders.registry import get_descriptor
@@ -63,7 +63,7 @@ def _hpatches_csv(
         task = bar.add_task("writing", total=len(dataset) * len(IMAGES))
         for sequence in dataset:
             for image in IMAGES:
-                if overwrite or not (folder / sequence.name / f"{image}.csv").exists():
+                if overwrite or not is_written(folder, sequence.name, image, len(sequence)):
                     patches = sequence.read(image)
                     what = f"{descriptor}: descriptors of {sequence.name}, {image}"
                     rows = as_descriptors(found.describe(patches), len(patches), what)

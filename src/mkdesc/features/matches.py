@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mkdesc._support.dataframes import make_dataframe
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.npy import names_in_archive
-from mkdesc._support.targets import Own, check_target
+from mkdesc._support.targets import Own, check_target, lines_of
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
 from mkdesc.images.reading import in_colour, opencv
@@ -66,7 +66,7 @@ ENDINGS: dict[str, Own] = {
     **dict.fromkeys(PICTURES, OWN_PICTURE),
     ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
     ".npz": _is_own_npz,
-    ".csv": rb"\Ax_a,y_a,x_b,y_b,distance,inlier\r?\n",
+    ".csv": lines_of(",".join(COLUMNS).encode(), rb"([-+.0-9a-z]+,){5}[01]"),
     ".json": _is_own_json,
 }
 

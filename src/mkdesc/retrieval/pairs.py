@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_path, read_text
-from mkdesc._support.targets import check_target
+from mkdesc._support.targets import check_target, lines_of
 from mkdesc._support.text import shorten
 from mkdesc.images.listing import SUFFIXES
 
@@ -18,9 +18,9 @@ NamePair = tuple[str, str]
 
 #: Images whose descriptors are at hand at a time: pairs come in an order that needs no more.
 AT_HAND = 64
-#: The first line of a list of pairs.
+#: Every line of a list of pairs.
 _NAME = rf"[^\s\0]+({'|'.join(map(re.escape, SUFFIXES))})"
-OWN_PAIRS = rf"(?i)\A{_NAME} {_NAME}\r?\n".encode()
+OWN_PAIRS = lines_of(rf"(?i){_NAME} {_NAME}".encode())
 
 
 def all_pairs(names: Collection[str]) -> Iterator[NamePair]:

@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.files import atomic_path
-from mkdesc._support.targets import make_folder
+from mkdesc._support.targets import lines_of, make_folder
+
+#: Rows of numbers.
+_ROWS = lines_of(rb"[-+.0-9a-z]+(,[-+.0-9a-z]+)*")
 
 
 def read_csv(folder: str | Path, sequence: str, image: str) -> NDArray[np.float32]:
@@ -46,6 +49,26 @@ def read_csv(folder: str | Path, sequence: str, image: str) -> NDArray[np.float3
         reason = " ".join(str(error).split())
         raise ValueError(f"{file}: expected rows of numbers ({reason})") from None
     return values
+
+
+def is_written(folder: str | Path, sequence: str, image: str, count: int) -> bool:
+    """Whether the descriptors of one image, so many rows, are there; ValueError if others are.
+
+    Parameters
+    ----------
+    folder, sequence, image
+        As for :func:`read_csv`.
+    count
+        Of the rows.
+    """
+    file = Path(folder) / sequence / f"{image}.csv"
+    if not file.exists():
+        return False
+    with file.open("rb") as lines:
+        rows = sum(line.endswith(b"\n") for line in lines)  # the last one is whole, too
+    if rows != count or not _ROWS(file):
+        raise ValueError(f"{file}: is not what is written here; remove it, or use --overwrite")
+    return True
 
 
 def write_csv(folder: str | Path, sequence: str, image: str, descriptors: ArrayLike) -> None:
