@@ -145,12 +145,13 @@ def test_what_occurs_once_and_bends_tells_of_depth(rng):
     assert not tells_of_depth(np.eye(3), off, moved, sizes)
 
 
-@pytest.mark.parametrize("name", ["street_a", "town_a", "portrait"])
-def test_what_motion_blurs_is_no_depth(name):
+@pytest.mark.parametrize("length", [27, 35])
+@pytest.mark.parametrize("name", ["street_a", "street_b", "town_a", "town_b", "portrait"])
+def test_what_motion_blurs_is_no_depth(name, length):
     """Blurred along 27 px, everything is seen somewhere along 27 px: on an epipolar line."""
     photograph = read_gray(Path(images.__file__).parent / "photographs" / f"{name}.jpg")
-    line = np.zeros((27, 27), np.float32)
-    cv2.line(line, (0, 8), (26, 18), 1)
+    line = np.zeros((length, length), np.float32)
+    cv2.line(line, (0, length // 3), (length - 1, 2 * length // 3), 1)
     noise = np.random.default_rng(0).normal(0, 2, photograph.shape)
     blurred = cv2.filter2D(photograph.astype(float), -1, line / line.sum()) + noise
     found = mkdesc.match_images(photograph, np.clip(blurred, 0, 255).astype(np.uint8))

@@ -20,6 +20,25 @@ SAME_PLACE = 3.0
 Floats = NDArray[np.float64]
 
 
+def parallax_of(plane: Floats, here: Floats, there: Floats) -> Floats:
+    """How far (M, 2), in the second image, matches are from where a plane has them.
+
+    Parameters
+    ----------
+    plane, here, there
+        As for :func:`share_differing`.
+
+    Examples
+    --------
+    >>> parallax_of(np.diag([2.0, 2, 1]), np.array([[3.0, 4]]), np.array([[9.0, 8]])).tolist()
+    [[3.0, 0.0]]
+    """
+    mapped = here @ plane[:, :2].T + plane[:, 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parallax = there - mapped[:, :2] / mapped[:, 2:]
+    return np.where(np.isfinite(parallax), parallax, 0.0)  # what is on the horizon says nothing
+
+
 def share_differing(
     plane: Floats, here: Floats, there: Floats, count: int, the_same: float
 ) -> float:
@@ -51,7 +70,7 @@ def share_differing(
     >>> share_differing(np.eye(3), here, slanted, 12, 0.03) > 0.8
     True
     """
-    parallax = _parallax(plane, here, there)
+    parallax = parallax_of(plane, here, there)
     beside = _beside(here, count)
     size = np.linalg.norm(parallax, axis=1)
     size = np.maximum(size[beside.rows], size[:, None])
@@ -83,7 +102,7 @@ def correlation_beside(
     >>> abs(correlation_beside(np.eye(3), here, slid, 6, 8.0)) < 0.1
     True
     """
-    parallax = _parallax(plane, here, there)
+    parallax = parallax_of(plane, here, there)
     size = np.linalg.norm(parallax, axis=1)
     parallax = parallax * np.minimum(1, most / np.maximum(size, 1e-9))[:, None]
     beside = _beside(here, count)
@@ -113,10 +132,3 @@ def _beside(here: Floats, count: int) -> _Beside:
     rows = nearest(here, here, min(count + 1, len(here)))
     distance = np.linalg.norm(here[rows] - here[:, None], axis=2)
     return _Beside(rows, distance > SAME_PLACE)
-
-
-def _parallax(plane: Floats, here: Floats, there: Floats) -> Floats:
-    mapped = here @ plane[:, :2].T + plane[:, 2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parallax = there - mapped[:, :2] / mapped[:, 2:]
-    return np.where(np.isfinite(parallax), parallax, 0.0)  # what is on the horizon says nothing
