@@ -50,3 +50,11 @@ def test_names_with_spaces_are_refused_before_the_work(tmp_path, monkeypatch):
         make_app()(
             ["pairs", str(photos), "-o", str(tmp_path / "pairs.txt")], standalone_mode=False
         )
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), float("nan"), float("inf")], ids=["huge", "low", "nan", "inf"]
+)
+def test_numbers_that_no_float_holds_are_refused(value):
+    with pytest.raises(ValueError, match="threshold: expected a number > 0, got"):
+        mkdesc.verify_matches([], [], threshold=value)

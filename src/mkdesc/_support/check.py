@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,9 +43,10 @@ def check_number(
     Traceback (most recent call last):
     ValueError: power: expected a number > 0 and <= 1, got 2
     """
-    number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, Real) and not isinstance(value, bool)
     if (
         number
+        and abs(value) <= sys.float_info.max  # type: ignore[arg-type]  # integers may be larger
         and (above is None or value > above)  # type: ignore[operator]
         and (least is None or value >= least)  # type: ignore[operator]
         and (most is None or value <= most)  # type: ignore[operator]
