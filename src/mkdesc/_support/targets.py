@@ -10,6 +10,9 @@ from pathlib import Path
 #: Bytes at the beginning and at the end of a file in which it says what it is.
 _LOOKED_AT = 4096
 
+#: Bytes of a line of text, at most: a row of 1,127 numbers has 15,000.
+_LONGEST_LINE = 1 << 20
+
 #: Where the files of this package are: its models, too.
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -201,7 +204,7 @@ def lines_of(first: bytes, others: bytes | None = None) -> Callable[[Path], bool
 
     def is_own(file: Path) -> bool:
         with file.open("rb") as stream:
-            lines = iter(lambda: stream.readline(_LOOKED_AT), b"")
+            lines = iter(lambda: stream.readline(_LONGEST_LINE), b"")
             return all(
                 patterns[number > 0].fullmatch(line.rstrip(b"\r\n")) is not None
                 for number, line in enumerate(lines)

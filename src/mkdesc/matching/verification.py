@@ -40,7 +40,7 @@ DEPTH_REVERSED, PLANE_SHARE = 0.08, 0.45
 
 #: Neighbours that are asked, and how much as they are a match must be off the plane (1: as they
 #: are, 0: at random): 0.24 to 1 in 192 pairs of deep scenes; 0.08 and less where noise, blur or
-#: compression lets matches slide along edges, up to 0.35 where a motion of 31 px and more blurs.
+#: compression lets matches slide along edges, as a rule, up to 0.56 where a motion blurs.
 BESIDE, TOGETHER = 6, 0.2
 
 #: Share of the matches of a fundamental matrix that an essential one must keep to be preferred.

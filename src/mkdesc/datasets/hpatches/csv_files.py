@@ -60,6 +60,16 @@ def is_written(folder: str | Path, sequence: str, image: str, count: int) -> boo
         As for :func:`read_csv`.
     count
         Of the rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> is_written(folder, "v_wall", "ref", 2)
+    False
+    >>> write_csv(folder, "v_wall", "ref", np.full((2, 1127), 0.5))
+    >>> is_written(folder, "v_wall", "ref", 2)
+    True
     """
     file = Path(folder) / sequence / f"{image}.csv"
     if not file.exists():
