@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc import evaluation as evaluation
     from mkdesc import explorer as explorer
     from mkdesc import features as features
+    from mkdesc import geometry as geometry
     from mkdesc import heads as heads
     from mkdesc import images as images
     from mkdesc import kernels as kernels
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.features import ImageMatches as ImageMatches
     from mkdesc.features import load_features as load_features
     from mkdesc.features import match_images as match_images
+    from mkdesc.geometry import Camera as Camera
     from mkdesc.heads import Statistics as Statistics
     from mkdesc.heads import Whitening as Whitening
     from mkdesc.kernels import CARTESIAN as CARTESIAN

@@ -6,7 +6,7 @@ import pytest
 
 import mkdesc
 from mkdesc.features import ImageFeatures
-from mkdesc.matching.verification import Verified
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.index import Found
 
@@ -39,16 +39,16 @@ def test_matches(descriptors):
 def test_one_line_each(kept):
     agreed = np.ones(N, np.bool_)
     results = {
-        "<Verified: 40 of 40 matches agree (homography)>": Verified(
+        "<Verified: 40 of 40 matches agree (homography)>": Estimate(
             np.eye(3), agreed, "homography"
         ),
-        "<Verified: none of 40 matches agree>": Verified(None, ~agreed),
+        "<Verified: none of 40 matches agree>": Estimate(None, ~agreed),
         "<ImageFeatures: 40 keypoints, 8 x float32 each>": kept,
         "<Found: a.jpg, similarity 0.250>": Found("a.jpg", 0.25),
     }
     assert {repr(result): result for result in results.values()} == results
     assert len(kept) == N
-    matrix, inliers = Verified(None, ~agreed)
+    matrix, inliers = Estimate(None, ~agreed)
     assert matrix is None
     assert not inliers.any()
 

@@ -6,6 +6,7 @@ import pytest
 
 from mkdesc.features.image_pair import better
 from mkdesc.features.wide import _suspected
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.matching import judging
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.coherence import coherence, in_front
@@ -20,7 +21,6 @@ from mkdesc.matching.judging import (
 )
 from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
 from mkdesc.matching.two_views import TwoViewResult
-from mkdesc.matching.verification import Verified
 
 SIZE = (480, 640)
 OPTIONS = TwoViewOptions((SIZE, SIZE), "homography")
@@ -77,7 +77,7 @@ def test_wrong_matches_are_not_believed(rng):
 
 
 def test_a_geometry_that_nothing_was_found_for_is_not_believed(rng):
-    found = verdict(turned(rng, 50), found=Verified(None, np.zeros(50, bool)))
+    found = verdict(turned(rng, 50), found=Estimate(None, np.zeros(50, bool)))
     assert (found.name, found.places) == (UNVERIFIED, 0)
 
 
@@ -94,7 +94,7 @@ def test_what_chance_explains_is_not_believed(rng):
         along = np.full((agree, 2), [30.0, 0])
         along[together:, 0] = rng.uniform(-300, 300, agree - together)
         matches.b[:agree] = frames(matches.a[:agree, :, 2] + along)
-        exact = Verified(sideways, np.arange(300) < agree, "fundamental")
+        exact = Estimate(sideways, np.arange(300) < agree, "fundamental")
         return verdict(matches, options, exact)
 
     explained = of(50, 25)
@@ -121,7 +121,7 @@ def test_few_places_are_not_believed_however_many_matches_they_have(rng):
     for side in (many.a, many.b):
         side[:, :, 2] += 0.3 * rng.normal(size=(250, 2))
     many = matched(many.a, many.b)
-    exact = Verified(TURN, np.ones(250, bool), "homography")
+    exact = Estimate(TURN, np.ones(250, bool), "homography")
     assert verdict(many, found=exact).name == UNVERIFIED
     assert verdict(turned(rng, 250), found=exact).name == VERIFIED
 
@@ -131,7 +131,7 @@ def test_places_on_one_line_are_not_believed(rng):
     line = turned(rng, 200)
     along = np.column_stack([np.linspace(20, 620, 200), np.full(200, 240.0)])
     line = matched(frames(along), frames(moved(TURN, along), 8 * TURN[:2, :2]))
-    exact = Verified(TURN, np.ones(200, bool), "homography")
+    exact = Estimate(TURN, np.ones(200, bool), "homography")
     assert coherence(line, (SIZE, SIZE)).coherent == 0
     assert verdict(line, found=exact).name == UNVERIFIED
     # Across the line, some tens of pixels are enough.
@@ -147,7 +147,7 @@ def test_matches_along_epipolar_lines_must_move_together(rng):
     sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     here = rng.uniform([0, 0], SIZE[::-1], (300, 2))
     anywhere = np.column_stack([rng.uniform(0, SIZE[1], 300), here[:, 1]])
-    exact = Verified(sideways, np.ones(300, bool), "fundamental")
+    exact = Estimate(sideways, np.ones(300, bool), "fundamental")
     options = OPTIONS._replace(geometry="fundamental")
     random = verdict(matched(frames(here), frames(anywhere)), options, exact)
     assert random.name != VERIFIED
@@ -220,7 +220,7 @@ def test_neighbours_that_look_alike_and_go_apart_are_repetitions(rng):
     sideways = np.array([[0.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     mixed = facade(rng, [0])
     mixed.b[:, 0, 2] += 40.0 * rng.integers(-6, 7, len(mixed.b))
-    exact = Verified(sideways, np.ones(len(mixed.a), bool), "fundamental")
+    exact = Estimate(sideways, np.ones(len(mixed.a), bool), "fundamental")
     options = OPTIONS._replace(geometry="fundamental")
     assert coherence(mixed, (SIZE, SIZE)).repeated > 0.8
     angles = rng.uniform(0, 2 * np.pi, len(mixed.b))
@@ -253,7 +253,7 @@ def test_letters_that_change_places_are_not_believed(rng, changed, expected):
         (xy[:, :, None] + inner + rng.uniform(-1, 1, inner.shape)).reshape(-1, 2)
         for xy in (letters, moved_to)
     )
-    exact = Verified(sideways, np.ones(len(here), bool), "fundamental")
+    exact = Estimate(sideways, np.ones(len(here), bool), "fundamental")
     options = OPTIONS._replace(geometry="fundamental")
     found = verdict(matched(frames(here), frames(there)), options, exact)
     assert found.name == expected, found
@@ -265,7 +265,7 @@ def test_shapes_can_speak_for_a_geometry_but_not_against_it(rng, shapes):
     agree = np.arange(240) < 40
     if shapes == "wrong":
         matches.b[:40, :, :2] = matches.b[:40, :, :2] @ np.array([[0, -1], [1, 0]])
-    found = _false_alarms(matches, Verified(TURN, agree, "homography"), OPTIONS)
+    found = _false_alarms(matches, Estimate(TURN, agree, "homography"), OPTIONS)
     share = disc_share(OPTIONS.threshold, SIZE, SIZE)
     places = false_alarms(40, 240, share, SAMPLES["homography"])
     assert found == pytest.approx(places) if shapes == "wrong" else found < places - 10
@@ -300,7 +300,7 @@ def test_what_is_behind_a_camera_does_not_count(rng):
     there = [320, 240] + zoom * (here - [320, 240])
     matches = matched(frames(here), frames(there, 8 * zoom[:, :, None] * np.eye(2)))
     options = OPTIONS._replace(geometry="fundamental")
-    found = verdict(matches, options, Verified(ahead, np.ones(150, bool), "fundamental"))
+    found = verdict(matches, options, Estimate(ahead, np.ones(150, bool), "fundamental"))
     assert 60 < found.places <= 100
 
 
@@ -308,7 +308,7 @@ def result(name):
     nothing = LocalFeatures(np.zeros((0, 2, 3)), np.zeros((0, 8)), np.zeros(0, np.uint8))
     matches = matched(np.zeros((0, 2, 3)), np.zeros((0, 2, 3)))
     return TwoViewResult(
-        (nothing, nothing), matches, Verified(None, np.zeros(0, bool)), Verdict(name, name)
+        (nothing, nothing), matches, Estimate(None, np.zeros(0, bool)), Verdict(name, name)
     )
 
 

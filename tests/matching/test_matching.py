@@ -249,8 +249,6 @@ def test_bad_positions_are_named():
     ("name", "values"),
     [
         ("threshold", [-1, 0, np.nan, np.inf]),
-        ("confidence", [-1, 0, 1, np.nan]),
-        ("max_iterations", [0, -5, 1.5, True, 2**31]),
         ("geometry", [None, [], "affine"]),
     ],
 )

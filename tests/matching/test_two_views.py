@@ -4,13 +4,14 @@ import cv2
 import numpy as np
 import pytest
 
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.matching import judging
 from mkdesc.matching.coherence import coherence, distinct_places, in_front
 from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.judging import judge
 from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
-from mkdesc.matching.verification import Verified, verify_matches
+from mkdesc.matching.verification import verify_matches
 
 SIZE = (600, 800)
 SIZES = (SIZE, SIZE)
@@ -63,7 +64,7 @@ def in_rows(here, there_x, linear=None):
     matches = matches_of(
         frames_at(here), frames_at(np.column_stack([there_x, here[:, 1]]), linear)
     )
-    return matches, Verified(ROWS, np.ones(len(here), bool), "fundamental")
+    return matches, Estimate(ROWS, np.ones(len(here), bool), "fundamental")
 
 
 def test_a_plane_is_believed_among_wrong_matches(rng):
@@ -93,7 +94,7 @@ def test_wrong_matches_that_agree_on_an_epipolar_geometry_are_not_believed(rng):
 def test_what_chance_explains_is_not_believed(rng):
     matches = of_plane(rng, 12).followed_by(random_matches(rng, 2000))
     inliers = np.arange(2012) < 12
-    found = Verified(np.eye(3), inliers, "fundamental")
+    found = Estimate(np.eye(3), inliers, "fundamental")
     assert "no more than chance explains" in judge(matches, found, OPTIONS).reason
 
 
@@ -103,7 +104,7 @@ def test_many_places_that_move_together_are_no_chance(rng):
     wrong = random_matches(rng, 600)
     for there, verdict in ((here[:, 0] - 40, "verified"), (here[::-1, 0], "unverified")):
         matches = in_rows(here, there)[0].followed_by(wrong)
-        found = Verified(ROWS, np.arange(630) < 30, "fundamental")
+        found = Estimate(ROWS, np.arange(630) < 30, "fundamental")
         assert judging._false_alarms(matches, found, OPTIONS) > judging.BELIEVED
         assert judge(matches, found, OPTIONS).name == verdict
 
@@ -112,7 +113,7 @@ def test_matches_of_a_few_places_count_once_each(rng):
     """Right, and many: but six places."""
     here = np.repeat(spots(rng, 6), 40, axis=0) + rng.uniform(-3, 3, (240, 2))
     matches = matches_of(frames_at(here), frames_at(here + np.array([40, 0])))
-    found = Verified(
+    found = Estimate(
         np.array([[1.0, 0, 40], [0, 1, 0], [0, 0, 1]]), np.ones(240, bool), "homography"
     )
     verdict = judge(matches, found, OPTIONS)
@@ -161,7 +162,7 @@ def test_places_behind_a_camera_are_not_counted(rng):
     matches = matches_of(frames_at(here), frames_at(there, linear))
     x, y = centre
     matrix = np.array([[0, -1, y], [1, 0, -x], [-y, x, 0]])
-    found = Verified(matrix, np.ones(90, bool), "fundamental")
+    found = Estimate(matrix, np.ones(90, bool), "fundamental")
     assert 50 <= judge(matches, found, OPTIONS).places <= 60
 
 
@@ -287,7 +288,7 @@ def test_windows_that_go_to_several_others_are_ambiguous(rng, astray):
     steps = np.where(here[:, 0] < 260, 0, rng.integers(-astray, astray + 1, len(here)))
     there = here + np.column_stack([40.0 * steps, np.zeros(len(here))])
     matches = matches_of(frames_at(here), frames_at(there))
-    found = Verified(ROWS, np.ones(len(here), np.bool_), "fundamental")
+    found = Estimate(ROWS, np.ones(len(here), np.bool_), "fundamental")
     moving = coherence(matches, SIZES)
     assert moving.coherent > judging.FEWEST
     verdict = judge(matches, found, OPTIONS)

@@ -115,7 +115,7 @@ def _homography(
     keypoints: Budget = 2000,
     max_size: LongerSide = 0,
     ratio: LoweRatio = None,
-    threshold: Annotated[float, typer.Option(help="Threshold of MAGSAC++ in pixels.")] = 3.0,
+    threshold: Annotated[float, typer.Option(help="Largest error of an inlier, in pixels.")] = 3.0,
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
@@ -149,10 +149,17 @@ def _pose(
         str,
         typer.Option(
             metavar="PX|auto",
-            help="Threshold of MAGSAC++ in pixels; auto: the best for each method on a "
+            help="Largest error of an inlier, in pixels; auto: the best for each method on a "
             "quarter of the pairs, scored on the others.",
         ),
     ] = "1",
+    estimator: Annotated[
+        str,
+        typer.Option(
+            metavar="poselib|opencv",
+            help="Library that estimates poses: PoseLib, or OpenCV's MAGSAC++.",
+        ),
+    ] = "auto",
     max_angle: Annotated[
         float,
         typer.Option(help="Leave out pairs whose viewing directions differ by more degrees."),
@@ -160,13 +167,17 @@ def _pose(
     output: Output = None,
     cluster: Cluster = None,
 ) -> None:
-    """Score relative poses from matches: AUC at 5, 10 and 20 degrees."""
+    """Score relative poses from matches: AUC at 1, 2, 5, 10 and 20 degrees."""
+    from mkdesc.geometry.options import EstimatorOptions
+
+    search = EstimatorOptions(backend=estimator)
     with _running(output, cluster) as how:
         results = run_pose(
             truth,
             split_list(methods) or DEFAULT_METHODS,
             options=PhotographOptions(keypoints, max_size or None, ratio),
             threshold=number_or_auto("--threshold", threshold),
+            estimator=search,
             max_angle=max_angle,
             **how,
         )

@@ -1,6 +1,6 @@
 """Readers of the formats that patches come in.
 
-May use: _support, kernels, images.
+May use: _support, kernels, geometry, images.
 """
 
 from __future__ import annotations

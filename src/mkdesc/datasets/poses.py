@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +25,8 @@ from mkdesc._support.files import read_text
 from mkdesc._support.npy import BROKEN, array_of, reason_of
 from mkdesc._support.optional import needed
 from mkdesc._support.text import shorten
-from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
+from mkdesc.datasets.colmap import read_model
+from mkdesc.geometry.cameras import Camera
 from mkdesc.images.header import read_header
 
 #: Pairs of views whose directions differ by more degrees have too little in common.
@@ -38,49 +39,6 @@ IMC_PAIRS = "new-vis-pairs/keys-th-0.1.npy"
 LARGEST, TURNED = 1e12, 1e-2
 
 Floats = NDArray[np.float64]
-
-
-class ColmapLens(NamedTuple):
-    """A camera as COLMAP has it: model, size and parameters, with its lens distortion."""
-
-    model: str
-    width: int
-    height: int
-    parameters: tuple[float, ...]
-
-
-class Camera(NamedTuple):
-    """What brings positions in a photograph to rays.
-
-    Attributes
-    ----------
-    matrix
-        (3, 3): from rays to pixels, whose centres are at integers.
-    lens
-        The distortion, if there is one.
-    """
-
-    matrix: Floats
-    lens: ColmapLens | None = None
-
-    def rays(self, xy: Floats) -> Floats:
-        """Rays (N, 2), at depth 1, of positions (N, 2) in the photograph.
-
-        Examples
-        --------
-        >>> Camera(np.array([[100.0, 0, 50], [0, 100, 40], [0, 0, 1]])).rays(np.array([[150, 40]]))
-        array([[1., 0.]])
-        """
-        if self.lens is not None:
-            model, width, height, parameters = self.lens
-            camera = pycolmap_module().Camera(
-                model=model, width=width, height=height, params=parameters
-            )
-            rays = np.asarray(camera.cam_from_img(to_colmap_pixels(xy)), np.float64)
-            return np.ascontiguousarray(rays[:, :2])
-        homogeneous = np.column_stack([xy, np.ones(len(xy))])
-        solved = np.linalg.solve(self.matrix, homogeneous.T).T
-        return np.ascontiguousarray(solved[:, :2] / solved[:, 2:], np.float64)
 
 
 class PosePair(NamedTuple):
@@ -169,21 +127,14 @@ def _strecha_views(folder: Path) -> list[_View]:
         matrix, rotation = numbers[:9].reshape(3, 3), numbers[12:21].reshape(3, 3).T
         if not (numbers[24:26] >= 1).all():
             raise ValueError(f"{file}: expected a width and a height, got {numbers[24:26]}")
-        _check_pose(file, (matrix,), rotation, numbers[21:24])
+        _check_pose(file, rotation, numbers[21:24])
         header = read_header(_existing(image).read_bytes())
         if not header.width or not header.height:
             raise ValueError(f"{image}: damaged, or of a format whose header is not known")
-        smaller = np.array([header.width, header.height]) / numbers[24:26]
-        matrix = _resized(matrix, smaller)
-        views.append(_View(image, Camera(matrix), rotation, -rotation @ numbers[21:24]))
+        width, height = (int(side) for side in numbers[24:26])
+        camera = _camera(file, matrix, width, height).resized(header.width, header.height)
+        views.append(_View(image, camera, rotation, -rotation @ numbers[21:24]))
     return views
-
-
-def _resized(matrix: Floats, scale: Floats) -> Floats:
-    """The matrix of a camera whose photograph was resized; pixel centres at integers."""
-    change = np.diag([*scale, 1.0])
-    change[:2, 2] = 0.5 * scale - 0.5
-    return np.asarray(change @ matrix, np.float64)
 
 
 def _colmap_views(folder: Path) -> list[_View]:
@@ -191,17 +142,12 @@ def _colmap_views(folder: Path) -> list[_View]:
     model = read_model(inside if inside.is_dir() else folder)
     views = []
     for image in sorted(model.images.values(), key=lambda one: str(one.name)):
-        camera, pose = image.camera, image.cam_from_world()
-        matrix = np.asarray(camera.calibration_matrix(), np.float64)
-        matrix[:2, 2] -= 0.5  # COLMAP has the centre of the first pixel at one half
-        lens = ColmapLens(
-            camera.model.name, camera.width, camera.height, tuple(map(float, camera.params))
-        )
+        pose = image.cam_from_world()
         path = folder / "images" / str(image.name)
         views.append(
             _View(
                 _existing(path),
-                Camera(matrix, lens),
+                Camera.from_colmap(image.camera),
                 np.asarray(pose.rotation.matrix(), np.float64),
                 np.asarray(pose.translation, np.float64),
             )
@@ -231,10 +177,10 @@ def _listed_pairs(file: Path) -> Iterator[PosePair]:
                 f"rotation, translation), got {len(words)}"
             )
         images = _listed_image(file, words[0]), _listed_image(file, words[1])
-        cameras = Camera(numbers[:9].reshape(3, 3)), Camera(numbers[9:18].reshape(3, 3))
-        _check_pose(where, [camera.matrix for camera in cameras], rotation, translation)
+        first, second = (_camera(where, k) for k in numbers[:18].reshape(2, 3, 3))
+        _check_pose(where, rotation, translation)
         scene = Path(words[0]).parts[0] if "/" in words[0] else file.stem
-        yield PosePair(scene, images, cameras, rotation, translation)
+        yield PosePair(scene, images, (first, second), rotation, translation)
 
 
 def _listed_image(file: Path, name: str) -> Path:
@@ -265,9 +211,11 @@ def _imc_pairs(folder: Path) -> list[PosePair]:
             if shapes != [9, 9, 3]:
                 raise ValueError(f"{file}: not a calibration (expected K, R and T)")
             arrays = {key: array.reshape(-1, 3) for key, array in arrays.items()}
-            _check_pose(file, (arrays["K"],), arrays["R"], arrays["T"])
+            _check_pose(file, arrays["R"], arrays["T"])
             image = _existing(folder / "images" / f"{name}.jpg")
-            views[name] = _View(image, Camera(arrays["K"]), arrays["R"], np.ravel(arrays["T"]))
+            views[name] = _View(
+                image, _camera(file, arrays["K"]), arrays["R"], np.ravel(arrays["T"])
+            )
         return views[name]
 
     scene = folder.resolve().parent.name
@@ -287,17 +235,17 @@ def _numbers(where: object, words: list[str], least: int) -> Floats:
     return numbers
 
 
-def _check_pose(
-    where: object, matrices: Sequence[Floats], rotation: Floats, translation: Floats
-) -> None:
-    """Refuse numbers that are no camera's matrix, no rotation, or no place."""
-    for matrix in matrices:
-        good = (abs(matrix) < LARGEST).all() and matrix[2].tolist() == [0, 0, 1]
-        if not good or np.linalg.det(matrix) == 0:
-            raise ValueError(
-                f"{where}: expected a camera's matrix (invertible, last row 0 0 1), got "
-                f"{matrix.tolist()}"
-            )
+def _camera(
+    where: object, matrix: Floats, width: int | None = None, height: int | None = None
+) -> Camera:
+    try:
+        return Camera.from_matrix(matrix, width, height)
+    except ValueError as error:
+        raise ValueError(f"{where}: {str(error).removeprefix('camera: ')}") from None
+
+
+def _check_pose(where: object, rotation: Floats, translation: Floats) -> None:
+    """Refuse numbers that are no rotation, or no place."""
     small = (abs(rotation) < 2).all()
     if not (
         small

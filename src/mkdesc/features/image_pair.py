@@ -35,7 +35,7 @@ KEYPOINTS = 2000
 #: Seconds of a wide search, unless told otherwise.
 LIMIT = 30.0
 
-#: Verified matches, as a share of the keypoints, at which a wide search need not begin.
+#: Estimate matches, as a share of the keypoints, at which a wide search need not begin.
 ENOUGH = 0.1
 
 Image = str | os.PathLike[str] | ArrayLike

@@ -1,7 +1,7 @@
 """Two sets of descriptors to pairs of them: nearest neighbours, and the geometry they agree
 on.
 
-May use: _support, measures, descriptor, models, images.
+May use: _support, measures, geometry, descriptor, models, images.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.matching.guided import match_guided as match_guided
     from mkdesc.matching.nearest import Matches as Matches
     from mkdesc.matching.nearest import match_descriptors as match_descriptors
-    from mkdesc.matching.verification import Verified as Verified
     from mkdesc.matching.verification import verify_matches as verify_matches
 
 if not TYPE_CHECKING:

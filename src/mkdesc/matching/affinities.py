@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.reading import opencv
+from mkdesc.geometry.least_squares import fit_affine, fit_homography
 from mkdesc.images.views import slopes
 from mkdesc.matching.verification import transfer_errors
 
@@ -21,6 +21,9 @@ FOLLOWED = 12
 #: brings one to the other. Of right matches of SIFT's blobs, 99.5% (graf 1-2) and 96% (1-3)
 #: are within it.
 SHAPE = 0.7
+
+#: Pixels at which a match counts half where matches are first fitted.
+FIRST = 20.0
 
 #: How far the ends of a frame's axes may be off their epipolar lines, as a share of the axis.
 FOLLOW = 0.25
@@ -151,20 +154,16 @@ def _guesses(maps: Floats, here: Floats, there: Floats, at_a_time: int = 256) ->
 
 def _grown(agree: Flags, a: Floats, b: Floats, threshold: float) -> Floats | None:
     """A homography fitted to matches, then to those near it, then to those nearer."""
-    cv2 = opencv()
     here, there = a[:, :, 2], b[:, :, 2]
     matrix = None
     for step, tolerance in enumerate((16.0, 8.0, 4.0, 2.0, 1.0, 1.0)):
         if agree.sum() < 4:
             return None
         if step == 0:
-            affine, _ = cv2.estimateAffine2D(
-                here[agree], there[agree], method=cv2.RANSAC, ransacReprojThreshold=20.0
-            )
-            matrix = None if affine is None else np.vstack([affine, [0, 0, 1]])
+            matrix = fit_affine(here[agree], there[agree], FIRST)
         else:
-            matrix, _ = cv2.findHomography(here[agree], there[agree], 0)
-        if matrix is None or not np.isfinite(matrix).all():
+            matrix = fit_homography(here[agree], there[agree])
+        if not np.isfinite(matrix).all():
             return None
         near = transfer_errors(matrix, here, there) < tolerance * threshold
         agree = near & frames_agree(matrix, a, b, 1.0)

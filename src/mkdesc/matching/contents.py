@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.reading import opencv
 from mkdesc.matching.frame_matches import Floats, FrameMatches, LocalFeatures
 from mkdesc.matching.near import nearest
 
@@ -110,7 +109,12 @@ def _reach(matched: Floats) -> Floats:
 
 def _largest_among(seen: LocalFeatures, matched: Floats) -> NDArray[np.int64]:
     """The largest keypoints (K,) within the convex hull of what was matched (M, 2)."""
-    hull = opencv().convexHull(matched.astype(np.float32))[:, 0].astype(np.float64)
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = matched[ConvexHull(matched).vertices]
+    except QhullError:  # they are on one line
+        return np.empty(0, np.int64)
     along = np.roll(hull, -1, axis=0) - hull
     from_corners = seen.frames[:, None, :, 2] - hull
     side = along[:, 0] * from_corners[:, :, 1] - along[:, 1] * from_corners[:, :, 0]

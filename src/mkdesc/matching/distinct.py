@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.check import check_number
 from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import array_type
+from mkdesc.geometry.positions import as_positions
 from mkdesc.matching.nearest import augmented, check_limits, check_pair, of_unit_size
-from mkdesc.matching.positions import as_positions
 
 #: Pixels within which two descriptors are of one place.
 APART = 10.0

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.check import check_choice, check_number
 from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import array_type
+from mkdesc.geometry.positions import as_positions
 from mkdesc.matching.distinct import APART
 from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.nearest import Matches, check_limits, check_pair, of_unit_size
-from mkdesc.matching.positions import as_positions
 
 #: Guided matches are as near as this share of the known ones: distances mean other things with
 #: other descriptors.

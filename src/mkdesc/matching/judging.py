@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.matching.affinities import frames_agree, frames_follow
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
 from mkdesc.matching.coherence import (
@@ -35,7 +36,6 @@ from mkdesc.matching.verification import (
     DEPTH_SHARE,
     OFF_PLANE,
     PLANE_SHARE,
-    Verified,
     transfer_errors,
 )
 
@@ -129,7 +129,7 @@ class Verdict(NamedTuple):
 
 def judge(
     matches: FrameMatches,
-    found: Verified,
+    found: Estimate,
     options: TwoViewOptions,
     features: tuple[LocalFeatures, LocalFeatures] | None = None,
     believed: float = BELIEVED,
@@ -202,7 +202,7 @@ def judge(
 
 def _is_deep(
     matches: FrameMatches,
-    found: Verified,
+    found: Estimate,
     options: TwoViewOptions,
     features: tuple[LocalFeatures, LocalFeatures],
     fewest: int,
@@ -224,7 +224,7 @@ def _is_deep(
 
 def _only_alike(
     matches: FrameMatches,
-    found: Verified,
+    found: Estimate,
     options: TwoViewOptions,
     features: tuple[LocalFeatures, LocalFeatures],
     count: int,
@@ -261,14 +261,14 @@ def one_make(features: tuple[LocalFeatures, LocalFeatures], agree: FrameMatches)
 
 
 def _coherent_inliers(
-    matches: FrameMatches, found: Verified, options: TwoViewOptions
+    matches: FrameMatches, found: Estimate, options: TwoViewOptions
 ) -> Coherence:
     """How the matches that agree move together."""
     return coherence(_agreeing(matches, found, options), options.sizes)
 
 
 def _along_lines(
-    matches: FrameMatches, found: Verified, options: TwoViewOptions
+    matches: FrameMatches, found: Estimate, options: TwoViewOptions
 ) -> Verdict | None:
     """What to say of a plane that has few of the matches along rows that repeat; None: nothing.
 
@@ -291,7 +291,7 @@ def _along_lines(
 
 
 def _moves_apart(
-    matches: FrameMatches, found: Verified, options: TwoViewOptions
+    matches: FrameMatches, found: Estimate, options: TwoViewOptions
 ) -> Verdict | None:
     """What to say of an epipolar geometry whose far places do not move together; None: they do."""
     agree = _agreeing(matches, found, options)
@@ -309,7 +309,7 @@ def _moves_apart(
     return Verdict(AMBIGUOUS, f"ambiguous, repeated structure: {said}")
 
 
-def _agreeing(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> FrameMatches:
+def _agreeing(matches: FrameMatches, found: Estimate, options: TwoViewOptions) -> FrameMatches:
     """The matches that agree with a geometry; those behind a camera do not."""
     agree = matches.take(found.inliers)
     if found.matrix is not None:
@@ -323,7 +323,7 @@ def _agreeing(matches: FrameMatches, found: Verified, options: TwoViewOptions) -
 
 
 def _is_mirrored(
-    matches: FrameMatches, found: Verified, options: TwoViewOptions, certain: bool
+    matches: FrameMatches, found: Estimate, options: TwoViewOptions, certain: bool
 ) -> bool:
     """Whether matches of an epipolar geometry are those of a mirror image.
 
@@ -339,7 +339,7 @@ def _is_mirrored(
     return mirrored_homography(*agree.positions, options.threshold) is not None
 
 
-def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> float:
+def _false_alarms(matches: FrameMatches, found: Estimate, options: TwoViewOptions) -> float:
     """log10 of how often chance alone makes so many matches agree.
 
     In places alone, or in places and shapes: those of some detectors say little.
@@ -357,7 +357,7 @@ def _false_alarms(matches: FrameMatches, found: Verified, options: TwoViewOption
     return min(places, false_alarms(shapes, count, SHAPE_BY_CHANCE * share, sample))
 
 
-def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) -> int:
+def _by_chance(matches: FrameMatches, found: Estimate, options: TwoViewOptions) -> int:
     """The most places that move together when matches are shuffled and verified as they were."""
     rng = np.random.default_rng(0)
     most = 0
@@ -368,7 +368,7 @@ def _by_chance(matches: FrameMatches, found: Verified, options: TwoViewOptions) 
     return most
 
 
-def _rival(matches: FrameMatches, found: Verified, options: TwoViewOptions, coherent: int) -> int:
+def _rival(matches: FrameMatches, found: Estimate, options: TwoViewOptions, coherent: int) -> int:
     """Places of another geometry that goes elsewhere from the same places; 0: there is none."""
     rest = matches.take(~found.inliers)
     least = max(FEWEST, RIVAL * coherent)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.reading import opencv
+from mkdesc.geometry.estimate import estimate_geometry
+from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.matching.near import nearest
 
 #: Share of the matches of a fundamental matrix, and how many of them, that a homography that
@@ -20,7 +21,7 @@ from mkdesc.matching.near import nearest
 EXPLAINED, FEWEST = 0.25, 10
 
 #: Samples of four that are tried: enough, if a quarter is right.
-TRIES = 1000
+SEARCH = EstimatorOptions(confidence=0.999, max_iterations=1000)
 
 #: Neighbours that move with a place by one linear map, and how far off they may be, as a share of
 #: how far they spread. Neighbourhoods that no such map fits say nothing: half of them seem turned.
@@ -50,19 +51,11 @@ def mirrored_homography(here: Floats, there: Floats, threshold: float) -> Floats
     """
     if len(here) < FEWEST:
         return None
-    cv2 = opencv()
-    flip = np.diag([-1.0, 1, 1])
-    try:
-        matrix, agree = cv2.findHomography(
-            here * [-1, 1], there, cv2.USAC_MAGSAC, threshold, None, TRIES, 0.999
-        )
-    except cv2.error:  # what it throws when all points are one, say
+    flipped = estimate_geometry(here * [-1, 1], there, "homography", threshold, options=SEARCH)
+    if flipped.matrix is None or flipped.inliers.sum() < max(FEWEST, EXPLAINED * len(here)):
         return None
-    if matrix is None or not np.isfinite(matrix).all():
-        return None
-    found: Floats = matrix @ flip
-    enough = agree.sum() >= max(FEWEST, EXPLAINED * len(here))
-    return found if enough and mirrors(found, here[agree.ravel() > 0]) else None
+    found: Floats = flipped.matrix @ np.diag([-1.0, 1, 1])
+    return found if mirrors(found, here[flipped.inliers]) else None
 
 
 def mirrors(matrix: Floats, here: Floats) -> bool:

@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.geometry.cameras import Camera
+from mkdesc.geometry.estimate import DEFAULT_OPTIONS
+from mkdesc.geometry.estimators.base import Estimate
+from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.matching.affinities import affinities
 from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.verification import (
-    Verified,
     choose_geometry,
     transfer_errors,
     verify_matches,
@@ -30,6 +33,8 @@ class TwoViewOptions(NamedTuple):
         Height and width of either image.
     geometry, threshold, cameras
         As for :func:`mkdesc.verify_matches`.
+    estimator
+        How to search for a geometry.
     device
         As for :func:`mkdesc.match_descriptors`.
     """
@@ -37,16 +42,24 @@ class TwoViewOptions(NamedTuple):
     sizes: tuple[Size, Size]
     geometry: str = "auto"
     threshold: float = 2.0
-    cameras: tuple[Floats, Floats] | None = None
+    cameras: tuple[Camera, Camera] | None = None
     device: str | None = None
+    estimator: EstimatorOptions = DEFAULT_OPTIONS
 
 
-def verify(matches: FrameMatches, geometry: str, options: TwoViewOptions) -> Verified:
+def verify(matches: FrameMatches, geometry: str, options: TwoViewOptions) -> Estimate:
     """Which matches agree on a geometry of this kind."""
-    return verify_matches(*matches.positions, geometry, options.threshold, cameras=options.cameras)
+    return verify_matches(
+        *matches.positions,
+        geometry,
+        options.threshold,
+        cameras=options.cameras,
+        sizes=options.sizes,
+        options=options.estimator,
+    )
 
 
-def fit_homography(matches: FrameMatches, threshold: float) -> Verified:
+def fit_homography(matches: FrameMatches, threshold: float) -> Estimate:
     """The homography of matches; pixels are those of the image that shows things smaller."""
     here, there = matches.positions
     larger = len(here) and np.median(np.linalg.det(affinities(matches.a, matches.b)[:, :, :2])) > 1
@@ -58,7 +71,7 @@ def fit_homography(matches: FrameMatches, threshold: float) -> Verified:
     return replace(found, matrix=np.linalg.inv(found.matrix).astype(np.float64))
 
 
-def verify_near_plane(matches: FrameMatches, matrix: Floats, options: TwoViewOptions) -> Verified:
+def verify_near_plane(matches: FrameMatches, matrix: Floats, options: TwoViewOptions) -> Estimate:
     """What matches agree on, given a homography (3, 3) that some of them do."""
     if options.geometry not in ("auto", "homography"):
         return verify(matches, options.geometry, options)
@@ -74,20 +87,20 @@ def verify_near_plane(matches: FrameMatches, matrix: Floats, options: TwoViewOpt
     )
 
 
-def plane_near(matches: FrameMatches, matrix: Floats, threshold: float) -> Verified:
+def plane_near(matches: FrameMatches, matrix: Floats, threshold: float) -> Estimate:
     """A homography, refined by the matches that are near it."""
     here, there = matches.positions
     near = transfer_errors(matrix, here, there) < 4 * threshold
     refined = fit_homography(matches.take(near), threshold).matrix
     best = matrix if refined is None else refined
-    return Verified(best, transfer_errors(best, here, there) < threshold, "homography")
+    return Estimate(best, transfer_errors(best, here, there) < threshold, "homography")
 
 
-def of_pixels(found: Verified, options: TwoViewOptions) -> tuple[Floats, str]:
+def of_pixels(found: Estimate, options: TwoViewOptions) -> tuple[Floats, str]:
     """A geometry as one of pixels: an essential matrix becomes a fundamental one."""
     assert found.matrix is not None
     if found.geometry != "essential":
         return found.matrix, str(found.geometry)
     assert options.cameras is not None
-    first, second = (np.linalg.inv(camera) for camera in options.cameras)
+    first, second = (np.linalg.inv(camera.matrix) for camera in options.cameras)
     return second.T @ found.matrix @ first, "fundamental"

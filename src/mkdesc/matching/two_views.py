@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.matching.affinities import frames_agree
 from mkdesc.matching.coherence import spread
 from mkdesc.matching.distinct import match_distinct
@@ -15,7 +16,6 @@ from mkdesc.matching.judging import UNVERIFIED, VERIFIED, Verdict, judge
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.overlays import overlaid
 from mkdesc.matching.two_view_geometry import TwoViewOptions, of_pixels, plane_near, verify
-from mkdesc.matching.verification import Verified
 
 #: Beside what lies over both photographs, so many places must agree, and deviate by so much, as a
 #: share of the diagonal, from any line: 18 and 0.051 at least in 21 of 23 pairs of one place.
@@ -43,7 +43,7 @@ class TwoViewResult(NamedTuple):
 
     features: tuple[LocalFeatures, LocalFeatures]
     matches: FrameMatches
-    verified: Verified
+    verified: Estimate
     verdict: Verdict
 
 
@@ -97,7 +97,7 @@ def not_counting(verdict: Verdict, over: int) -> Verdict:
 def judged(
     features: tuple[LocalFeatures, LocalFeatures],
     matches: FrameMatches,
-    verified: Verified,
+    verified: Estimate,
     options: TwoViewOptions,
 ) -> TwoViewResult:
     """A result; its geometry is dropped unless it is believed.
@@ -117,7 +117,7 @@ def nothing_found(
     features: tuple[LocalFeatures, LocalFeatures], matches: FrameMatches, verdict: Verdict
 ) -> TwoViewResult:
     """A result without a geometry."""
-    nothing = Verified(None, np.zeros(len(matches.a), np.bool_))
+    nothing = Estimate(None, np.zeros(len(matches.a), np.bool_))
     return TwoViewResult(features, matches, nothing, verdict)
 
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc._support.check import check_choice, check_integer, check_number
-from mkdesc.images.reading import opencv
+from mkdesc._support.check import check_choice, check_number
+from mkdesc.geometry.cameras import Camera
+from mkdesc.geometry.estimate import DEFAULT_OPTIONS, Size, estimate_geometry
+from mkdesc.geometry.estimators.base import Estimate
+from mkdesc.geometry.options import EstimatorOptions
+from mkdesc.geometry.positions import as_positions
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.order import share_reversed
 from mkdesc.matching.parallax import correlation_beside
-from mkdesc.matching.positions import as_positions
 
 #: What matches can agree on, and how many must do so to mean anything: between photographs that
 #: have nothing in common 5 to 7 agree on a homography and 13 to 18 on a fundamental matrix. That
 #: of essential matrices, which are fewer, is a guess in between.
-GEOMETRIES = {"homography": 10, "fundamental": 24, "essential": 20}
+GEOMETRIES = {"homography": 10, "fundamental": 24, "essential": 20, "shared-focal": 20}
 
 #: What can be asked for: one of them, or whichever the matches speak for.
 CHOICES = ("auto", *GEOMETRIES)
@@ -50,51 +51,17 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class Verified:
-    """What matches agree on; ``matrix, inliers = ...`` takes it apart.
-
-    Attributes
-    ----------
-    matrix
-        (3, 3): the homography from the first image to the second, the fundamental matrix
-        (x2' F x1 = 0, pixels), or the essential matrix (the same for pixels with the cameras'
-        matrices undone); None if there is none.
-    inliers
-        (M,) bool: which matches agree with it.
-    geometry
-        Which of them it is; None if there is none.
-    rotation, translation
-        (3, 3) and (3,), for an essential matrix: the second camera sees X at
-        ``rotation @ X + translation``, of unit length, where the first one sees X.
-    """
-
-    matrix: Floats | None
-    inliers: Flags
-    geometry: str | None = None
-    rotation: Floats | None = None
-    translation: Floats | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.matrix, self.inliers))
-
-    def __repr__(self) -> str:
-        found = "none" if self.geometry is None else f"{self.inliers.sum():,}"
-        what = "" if self.geometry is None else f" ({self.geometry})"
-        return f"<Verified: {found} of {len(self.inliers):,} matches agree{what}>"
-
-
 def verify_matches(
     a: ArrayLike,
     b: ArrayLike,
     geometry: str = "fundamental",
     threshold: float = 2.0,
-    confidence: float = 0.9999,
-    max_iterations: int = 10_000,
     *,
-    cameras: tuple[ArrayLike, ArrayLike] | None = None,
-) -> Verified:
-    """Which matches agree on one geometry, by OpenCV's MAGSAC++.
+    cameras: Sequence[Camera | ArrayLike] | None = None,
+    sizes: tuple[Size, Size] | None = None,
+    options: EstimatorOptions = DEFAULT_OPTIONS,
+) -> Estimate:
+    """Which matches agree on one geometry.
 
     Parameters
     ----------
@@ -103,20 +70,23 @@ def verify_matches(
     geometry
         ``"homography"``: a flat scene, or a camera that only turns. ``"fundamental"``: any scene
         that does not move. ``"essential"``: the same, with cameras that are known; gives the
-        pose of the second relative to the first. ``"auto"``: a homography, unless more matches
+        pose of the second relative to the first. ``"shared-focal"``: the same with one focal
+        length of both cameras that is not known. ``"auto"``: a homography, unless more matches
         than chance explains are off it and agree on an epipolar geometry: then an essential
         matrix if there are cameras, otherwise a fundamental one. Of a mirrored photograph it is
         the homography that mirrors.
     threshold
-        How far, in pixels, an inlier may be off.
-    confidence, max_iterations
-        When to stop trying.
+        Largest error of an inlier, in pixels.
     cameras
-        The matrices (3, 3) that bring rays to pixels, of either camera.
+        Two cameras, or calibration matrices (3, 3). Lens distortion is undone first.
+    sizes
+        Height and width of both images; ``"shared-focal"`` needs them.
+    options
+        How to search, and with which library.
 
     Returns
     -------
-    Verified
+    Estimate
         No matrix and no inlier if too few matches agree to mean anything (:data:`GEOMETRIES`).
 
     Examples
@@ -125,37 +95,33 @@ def verify_matches(
     >>> there = here * 0.5 + 20
     >>> there[:10] = here[:10]
     >>> found = verify_matches(here, there, "homography")
-    >>> found.inliers.sum(), found.matrix.round(3).diagonal().tolist()
+    >>> found.inliers.sum(), (found.matrix / found.matrix[2, 2]).round(3).diagonal().tolist()
     (np.int64(40), [0.5, 0.5, 1.0])
     """
     check_geometry(geometry)
     check_number("threshold", threshold, above=0)
-    check_number("confidence", confidence, above=0, below=1)
-    check_integer("max_iterations", max_iterations, most=np.iinfo(np.int32).max)
-    known = None if cameras is None else tuple(_as_camera(i, k) for i, k in enumerate(cameras))
-    if geometry == "essential" and known is None:
-        raise ValueError("cameras: expected two matrices (3, 3) for an essential matrix, got None")
-    here, there = (as_positions(name, xy) for name, xy in (("a", a), ("b", b)))
-    if len(here) != len(there):
-        raise ValueError(f"a and b: expected as many rows, got {len(here)} and {len(there)}")
-    limits = threshold, confidence, max_iterations
+    here, there = as_positions("a", a), as_positions("b", b)
 
-    def found(kind: str) -> Verified:
-        return _verified(kind, here, there, limits, known)
+    def found(kind: str) -> Estimate:
+        one = estimate_geometry(
+            here, there, kind, threshold, cameras=cameras, sizes=sizes, options=options
+        )
+        enough = one.inliers.sum() >= GEOMETRIES[kind]
+        return one if enough else Estimate(None, np.zeros(len(here), np.bool_))
 
     if geometry != "auto":
         return found(geometry)
-    return choose_geometry(found("homography"), found, here, there, threshold, known is not None)
+    return choose_geometry(found("homography"), found, here, there, threshold, cameras is not None)
 
 
 def choose_geometry(
-    flat: Verified,
-    find: Callable[[str], Verified],
+    flat: Estimate,
+    find: Callable[[str], Estimate],
     here: Floats,
     there: Floats,
     threshold: float,
     posed: bool,
-) -> Verified:
+) -> Estimate:
     """What ``geometry="auto"`` takes: the plane, unless matches off it agree on depth, in order.
 
     Where one photograph is mirrored, that is the plane of :mod:`mkdesc.matching.mirrored`.
@@ -179,7 +145,7 @@ def choose_geometry(
         return flat
     mirror = mirrored_homography(here[deep.inliers], there[deep.inliers], threshold)
     if mirror is not None:
-        return Verified(mirror, transfer_errors(mirror, here, there) < threshold, "homography")
+        return Estimate(mirror, transfer_errors(mirror, here, there) < threshold, "homography")
     if posed:
         pose = find("essential")
         if pose.inliers.sum() >= POSED * deep.inliers.sum():
@@ -192,82 +158,8 @@ def check_geometry(geometry: object) -> None:
     check_choice("geometry", geometry, CHOICES)
 
 
-def _as_camera(index: int, camera: ArrayLike) -> Floats:
-    array = np.asarray(camera, np.float64)
-    good = array.shape == (3, 3) and np.isfinite(array).all() and abs(np.linalg.det(array)) > 0
-    if not good:
-        raise ValueError(f"cameras[{index}]: expected an invertible matrix (3, 3), got {camera!r}")
-    return array
-
-
-def _verified(
-    geometry: str,
-    here: Floats,
-    there: Floats,
-    limits: tuple[float, float, int],
-    cameras: tuple[Floats, ...] | None,
-) -> Verified:
-    nothing = Verified(None, np.zeros(len(here), np.bool_))
-    if len(here) < GEOMETRIES[geometry]:
-        return nothing
-    cv2 = opencv("the geometry of matches")
-    threshold, confidence, tries = limits
-    try:
-        if geometry == "homography":
-            found = cv2.findHomography(
-                here, there, cv2.USAC_MAGSAC, threshold, None, tries, confidence
-            )
-        elif geometry == "fundamental":
-            found = cv2.findFundamentalMat(
-                here, there, cv2.USAC_MAGSAC, threshold, confidence, tries
-            )
-        else:
-            found = _essential(here, there, limits, cameras)
-    except cv2.error:  # what it throws when all points are one, say
-        return nothing
-    matrix, inliers = found
-    if matrix is None or matrix.shape != (3, 3) or not np.isfinite(matrix).all():
-        return nothing
-    agree = inliers.ravel().astype(np.bool_)
-    if agree.sum() < GEOMETRIES[geometry]:
-        return nothing
-    if geometry != "essential":
-        return Verified(matrix, agree, geometry)
-    rays = [_rays(k, xy[agree]) for k, xy in zip(cameras or (), (here, there), strict=True)]
-    _, rotation, translation, _ = cv2.recoverPose(matrix, *rays)
-    return Verified(matrix, agree, geometry, rotation, translation.ravel())
-
-
-def _essential(
-    here: Floats,
-    there: Floats,
-    limits: tuple[float, float, int],
-    cameras: tuple[Floats, ...] | None,
-) -> tuple[Any, Any]:
-    """An essential matrix from rays; the threshold in pixels is brought to theirs."""
-    assert cameras is not None  # checked where it was asked for
-    cv2 = opencv()
-    threshold, confidence, tries = limits
-    focal = np.sqrt(np.prod([np.sqrt(abs(np.linalg.det(k))) for k in cameras]))
-    rays = [_rays(k, xy) for k, xy in zip(cameras, (here, there), strict=True)]
-    found: tuple[Any, Any] = cv2.findEssentialMat(
-        *rays,
-        np.eye(3),
-        method=cv2.USAC_MAGSAC,
-        prob=confidence,
-        threshold=threshold / focal,
-        maxIters=tries,
-    )
-    return found
-
-
-def _rays(camera: Floats, xy: Floats) -> Floats:
-    rays = np.linalg.solve(camera, np.column_stack([xy, np.ones(len(xy))]).T).T
-    return np.ascontiguousarray(rays[:, :2] / rays[:, 2:])
-
-
 def _has_depth(
-    flat: Verified, deep: Verified, here: Floats, there: Floats, threshold: float
+    flat: Estimate, deep: Estimate, here: Floats, there: Floats, threshold: float
 ) -> bool:
     """Whether matches off the plane agree on depth: beyond chance, together, and in order."""
     if flat.matrix is None:

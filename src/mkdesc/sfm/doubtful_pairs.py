@@ -18,12 +18,12 @@ from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import in_order
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.image_features import load_features
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.images.frames import frames_from_points
 from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures, plain_features
 from mkdesc.matching.judging import AMBIGUOUS, UNVERIFIED, VERIFIED, Verdict, judge
 from mkdesc.matching.two_view_geometry import TwoViewOptions
-from mkdesc.matching.verification import Verified
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 
 #: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
@@ -37,7 +37,7 @@ class _VerifiedPair(NamedTuple):
 
     key: tuple[int, int]
     matches: FrameMatches
-    verified: Verified
+    verified: Estimate
     sizes: tuple[Size, Size]
     features: tuple[LocalFeatures, LocalFeatures] | None
 
@@ -122,7 +122,7 @@ def _read(
         cams = [cameras[images[image].camera_id] for image in (a, b)]
         sizes = (cams[0].height, cams[0].width), (cams[1].height, cams[1].width)
         both = None if one is None or other is None else (one, other)
-        yield _VerifiedPair((a, b), matches, Verified(matrix, inliers, kind), sizes, both)
+        yield _VerifiedPair((a, b), matches, Estimate(matrix, inliers, kind), sizes, both)
 
 
 def _judged(pair: _VerifiedPair) -> tuple[tuple[int, int], Verdict]:

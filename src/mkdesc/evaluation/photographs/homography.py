@@ -73,7 +73,7 @@ def run_homography(
     options
         What is asked of every method.
     threshold
-        Of MAGSAC++, pixels.
+        Largest error of an inlier of the estimate, in pixels.
     output
         Run folder; None: nothing is written. The methods that it has already stay in it.
     progress

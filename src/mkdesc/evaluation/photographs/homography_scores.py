@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.reading import opencv
+from mkdesc.geometry.estimate import estimate_geometry
 
 #: Pixels: a right match is at most so far off; right matches nearer to each other in the first
 #: image are one; the side of the cells that coverage is counted in.
@@ -75,7 +75,7 @@ def score_homography(
     shapes
         Height and width of either image.
     threshold
-        Of MAGSAC++, pixels.
+        Largest error of an inlier of the estimate, in pixels.
 
     Examples
     --------
@@ -153,17 +153,8 @@ def repeatability(
 def _corner_error(
     here: Floats, there: Floats, homography: Floats, shape: tuple[int, int], threshold: float
 ) -> float:
-    if len(here) < 4:
-        return float("inf")
-    cv2 = opencv()
-    cv2.setRNGSeed(0)
-    try:
-        found, _ = cv2.findHomography(
-            here, there, cv2.USAC_MAGSAC, threshold, None, 10_000, 0.9999
-        )
-    except cv2.error:  # what it throws when all points are one, say
-        return float("inf")
-    if found is None or found.shape != (3, 3) or not np.isfinite(found).all():
+    found = estimate_geometry(here, there, "homography", threshold).matrix
+    if found is None:
         return float("inf")
     height, width = shape
     corners = np.array([[0.0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -30,12 +31,14 @@ from mkdesc.evaluation.photographs.scoring import (
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
+from mkdesc.geometry.estimate import DEFAULT_OPTIONS
+from mkdesc.geometry.options import EstimatorOptions
 
 #: Degrees up to which the accuracy of poses is told.
-LIMITS = (5.0, 10.0, 20.0)
+LIMITS = (1.0, 2.0, 5.0, 10.0, 20.0)
 
-#: Thresholds of MAGSAC++, in pixels, that are tried where the best is to be chosen.
-THRESHOLDS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+#: Thresholds in pixels that are tried where the best is to be chosen.
+THRESHOLDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 #: Of so many pairs one is held out to choose the threshold on.
 HELD_OUT = 4
@@ -57,6 +60,7 @@ def run_pose(
     *,
     options: PhotographOptions | None = None,
     threshold: float | Literal["auto"] = 1.0,
+    estimator: EstimatorOptions = DEFAULT_OPTIONS,
     max_angle: float = MAX_ANGLE,
     output: str | Path | None = None,
     progress: Progress = no_progress,
@@ -73,9 +77,11 @@ def run_pose(
     options
         What is asked of every method; None: 2,000 keypoints of photographs of 1,024 px.
     threshold
-        Of MAGSAC++, pixels. ``"auto"``: for each method the best of :data:`THRESHOLDS` on a
-        quarter of the pairs, chosen by a hash of their names; the results are those of the
-        others.
+        Largest error of an inlier, in pixels. ``"auto"``: for each method the best of
+        :data:`THRESHOLDS` on a quarter of the pairs, chosen by a hash of their names; the
+        results are those of the others.
+    estimator
+        How poses are estimated, and with which library.
     output, progress, workers
         As for :func:`mkdesc.evaluation.run_homography`.
     """
@@ -88,17 +94,21 @@ def run_pose(
     judged = score_methods(
         "pose",
         pairs,
-        partial(_score_pair, tried),
+        partial(_score_pair, tried, estimator),
         methods,
         options,
         output,
         progress,
         workers,
-        {"thresholds": list(tried), "pairs": [pair.name for pair in pairs]},
+        {
+            "thresholds": list(tried),
+            "estimator": {**asdict(estimator), "backend": estimator.library},
+            "pairs": [pair.name for pair in pairs],
+        },
     )
     scored = {name: _at_best_threshold(one, tried, held_out) for name, one in judged.items()}
     reported = [pair for i, pair in enumerate(pairs) if i not in held_out]
-    results = _results(reported, scored, len(held_out))
+    results = _results(reported, scored, len(held_out), estimator.library)
     if output is not None:
         ranks = {name: [score.error for score in one.scores] for name, one in scored.items()}
         drawn = draw_gallery(output, reported, ranks, _epipolar_errors, options, "degrees")
@@ -144,6 +154,7 @@ def _at_best_threshold(
 
 def _score_pair(
     thresholds: Sequence[float],
+    estimator: EstimatorOptions,
     pair: PosePair,
     found: tuple[FoundFeatures, FoundFeatures],
     matches: NDArray[np.int64],
@@ -151,7 +162,7 @@ def _score_pair(
     """The scores of a pair, for each threshold."""
     rays, focals = _rays(pair, found, matches)
     return [
-        score_pose(rays, focals, pair.rotation, pair.translation, threshold)
+        score_pose(rays, focals, pair.rotation, pair.translation, threshold, estimator)
         for threshold in thresholds
     ]
 
@@ -177,7 +188,9 @@ def _rays(
     return (rays[0], rays[1]), (focals[0], focals[1])
 
 
-def _results(pairs: list[PosePair], scored: dict[str, _Scored], held_out: int) -> Results:
+def _results(
+    pairs: list[PosePair], scored: dict[str, _Scored], held_out: int, library: str
+) -> Results:
     labels = short_names(scored)
     degrees = np.linspace(0, LIMITS[-1], 41)
     rows, details = [], {}
@@ -199,7 +212,8 @@ def _results(pairs: list[PosePair], scored: dict[str, _Scored], held_out: int) -
         curves[labels[name]] = {"x": degrees.tolist(), "y": shares.tolist()}
         details[name] = {"pairs": by_pair(pairs, scores), "threshold": threshold}
     held = f"; thresholds chosen on {held_out} others" if held_out else ""
-    title = f"Relative poses: {len(pairs)} pairs{held}"
+    name = {"poselib": "PoseLib", "opencv": "OpenCV's MAGSAC++"}[library]
+    title = f"Relative poses by {name}: {len(pairs)} pairs{held}"
     table = Table("pose", title, _COLUMNS, tuple(rows), corner="method")
     plots = (
         Plot(

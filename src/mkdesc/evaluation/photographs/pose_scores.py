@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.reading import opencv
+from mkdesc.geometry.estimate import DEFAULT_OPTIONS, estimate_geometry
+from mkdesc.geometry.estimators.base import essential_matrix
+from mkdesc.geometry.options import EstimatorOptions
 
 #: Pixels from the true epipolar line at which a match counts as right.
 RIGHT = 2.0
@@ -41,6 +43,7 @@ def score_pose(
     rotation: Floats,
     translation: Floats,
     threshold: float,
+    estimator: EstimatorOptions = DEFAULT_OPTIONS,
 ) -> PoseScores:
     """Score the matches of a pair.
 
@@ -53,7 +56,9 @@ def score_pose(
     rotation, translation
         (3, 3), (3,): the truth.
     threshold
-        Of MAGSAC++, in pixels of these images.
+        Of the estimator, in pixels of these images.
+    estimator
+        How it searches.
 
     Examples
     --------
@@ -68,7 +73,17 @@ def score_pose(
     distances = epipolar_distances(rays, rotation, translation)
     focal = float(np.sqrt(focals[0] * focals[1]))
     right = int((distances * focal <= RIGHT).sum())
-    inliers, error = _estimated(rays, focal, rotation, translation, threshold)
+    found = estimate_geometry(
+        rays[0] * focals[0],
+        rays[1] * focals[1],
+        "essential",
+        threshold,
+        cameras=[np.diag([one, one, 1.0]) for one in focals],
+        options=estimator,
+    )
+    inliers, error = int(found.inliers.sum()), float("inf")
+    if found.rotation is not None and found.translation is not None:
+        error = max(_turn(found.rotation @ rotation.T), _angle(found.translation, translation))
     return PoseScores(len(rays[0]), right, inliers, error)
 
 
@@ -76,51 +91,12 @@ def epipolar_distances(
     rays: tuple[Floats, Floats], rotation: Floats, translation: Floats
 ) -> Floats:
     """Distances (K,) of rays from the true epipolar lines, the larger of those in both images."""
-    x, y, z = translation
-    essential = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ rotation
+    essential = essential_matrix(rotation, translation)
     one, two = (np.column_stack([ray, np.ones(len(ray))]) for ray in rays)
     along, back = one @ essential.T, two @ essential
     value = np.abs((two * along).sum(axis=1))
     shorter = np.minimum(np.linalg.norm(along[:, :2], axis=1), np.linalg.norm(back[:, :2], axis=1))
     return np.asarray(value / np.maximum(shorter, 1e-12), np.float64)
-
-
-def _estimated(
-    rays: tuple[Floats, Floats],
-    focal: float,
-    rotation: Floats,
-    translation: Floats,
-    threshold: float,
-) -> tuple[int, float]:
-    """Matches that agree with an essential matrix, and by how many degrees its pose is off."""
-    nothing = 0, float("inf")
-    if len(rays[0]) < 5:
-        return nothing
-    cv2 = opencv()
-    cv2.setRNGSeed(0)
-    try:
-        matrices, mask = cv2.findEssentialMat(
-            *rays,
-            np.eye(3),
-            method=cv2.USAC_MAGSAC,
-            prob=0.9999,
-            threshold=threshold / focal,
-            maxIters=10_000,
-        )
-    except cv2.error:  # what it throws when all points are one, say
-        return nothing
-    if matrices is None or not np.isfinite(matrices).all():
-        return nothing
-    agree = mask.ravel().astype(np.bool_)
-    best, error = -1, float("inf")
-    for matrix in matrices.reshape(-1, 3, 3):
-        front, turned, moved, _ = cv2.recoverPose(matrix, *rays, np.eye(3), 1e9, mask=mask.copy())[
-            :4
-        ]
-        if front > best:
-            best = front
-            error = max(_turn(turned @ rotation.T), _angle(moved.ravel(), translation))
-    return int(agree.sum()), error
 
 
 def _turn(rotation: Floats) -> float:
