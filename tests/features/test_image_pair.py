@@ -314,7 +314,7 @@ def test_files_that_cannot_be(results, tmp_path, name, error, message):
         ({"ratio": 3}, "ratio: expected"),
         ({"ratio": "x"}, "ratio: expected .*, got 'x'"),
         ({"ratio": True}, "ratio: expected .*, got True"),
-        ({"geometry": "essential"}, "focal_lengths: expected"),
+        ({"geometry": "essential"}, "cameras: expected two for an essential"),
         ({"focal_lengths": (0, 100)}, "focal_lengths: expected"),
         ({"focal_lengths": (1, 2, 3)}, "focal_lengths: expected"),
         ({"limit": 0}, "limit: expected seconds > 0, got 0"),

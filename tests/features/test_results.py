@@ -39,10 +39,10 @@ def test_matches(descriptors):
 def test_one_line_each(kept):
     agreed = np.ones(N, np.bool_)
     results = {
-        "<Verified: 40 of 40 matches agree (homography)>": Estimate(
+        "<Estimate: 40 of 40 matches agree (homography)>": Estimate(
             np.eye(3), agreed, "homography"
         ),
-        "<Verified: none of 40 matches agree>": Estimate(None, ~agreed),
+        "<Estimate: none of 40 matches agree>": Estimate(None, ~agreed),
         "<ImageFeatures: 40 keypoints, 8 x float32 each>": kept,
         "<Found: a.jpg, similarity 0.250>": Found("a.jpg", 0.25),
     }

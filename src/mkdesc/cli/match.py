@@ -28,6 +28,7 @@ from mkdesc.models import DEFAULT_MODEL
 if TYPE_CHECKING:
     from mkdesc.features.features import Features
     from mkdesc.features.matches import ImageMatches
+    from mkdesc.geometry.cameras import Camera
 
 
 def command(
@@ -68,8 +69,8 @@ def command(
         str,
         typer.Option(
             help="What matches must agree on: homography (flat scenes, rotating "
-            "cameras), fundamental, essential (known focal lengths), or auto "
-            "(chosen by the matches)."
+            "cameras), fundamental, essential (known cameras), shared-focal (one unknown "
+            "focal length of both), or auto (chosen by the matches)."
         ),
     ] = "auto",
     threshold: Annotated[
@@ -85,11 +86,20 @@ def command(
             "--guided", help="Match again, guided by the geometry; always on with --wide."
         ),
     ] = False,
+    camera: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Camera of both: COLMAP's cameras.txt, or .json with model, width, height and "
+            "params. A file with two cameras has A's first; may be given twice, once for each.",
+        ),
+    ] = None,
     focal: Annotated[
         tuple[float, float] | None,
         typer.Option(
             metavar="A B",
-            help="Focal lengths of both in pixels; default: from EXIF data, if present.",
+            help="Focal lengths of both in pixels, instead of --camera; default: from EXIF "
+            "data, if present.",
         ),
     ] = None,
     draw_rejected: Annotated[
@@ -116,11 +126,12 @@ def command(
     from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.models import model_file
 
-    reads = (a, b, model_file(model))
+    reads = (a, b, model_file(model), *(camera or []))
     outputs = [check_output(path, reads, overwrite) for path in output or []]
     test = chosen_ratio(ratio, model)
     part = None if box is None else as_box(box)
     check_options(test, geometry, threshold, limit)
+    cameras = _cameras(camera or [])
     check_files(a, b)
     if part is not None:
         check_box(part, read_gray(a, max_pixels).shape)
@@ -137,6 +148,7 @@ def command(
             guided=guided,
             wide=wide,
             limit=limit,
+            cameras=cameras,
             focal_lengths=focal,
             max_pixels=max_pixels,
             progress=lambda what, done, total: status.update(
@@ -159,6 +171,16 @@ def command(
         print(f"written: {path}")
     if not found.verified:
         raise typer.Exit(3 if found.verdict == AMBIGUOUS else 1)
+
+
+def _cameras(files: list[Path]) -> tuple[Camera, Camera] | None:
+    """The cameras of A and B out of one or two files."""
+    from mkdesc.geometry.camera_files import read_cameras
+
+    found = [camera for file in files for camera in read_cameras(file)]
+    if len(found) > 2:
+        raise ValueError(f"--camera: expected one or two cameras, got {len(found)}")
+    return (found[0], found[-1]) if found else None
 
 
 def _hint(found: ImageMatches, wide: bool) -> str:

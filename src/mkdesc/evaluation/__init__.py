@@ -1,8 +1,8 @@
 """How well and how fast features and descriptors do: ours and others', on photographs and by the
 protocols of the two benchmarks of patches.
 
-May use: _support, kernels, measures, heads, compute, descriptor, models, images, datasets,
-matching, features, visual.
+May use: _support, kernels, geometry, measures, heads, compute, descriptor, models, images,
+datasets, matching, features, visual.
 """
 
 from __future__ import annotations

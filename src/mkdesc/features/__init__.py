@@ -1,7 +1,8 @@
 """Photographs in, features out: keypoints with descriptors, of one image or a folder, the stores
 of other programs, and two photographs matched.
 
-May use: _support, kernels, heads, compute, descriptor, models, images, datasets, matching.
+May use: _support, kernels, geometry, heads, compute, descriptor, models, images, datasets,
+matching.
 """
 
 from __future__ import annotations

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import is_number
+from mkdesc._support.check import check_not_both
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
 from mkdesc.features.features import Features
 from mkdesc.features.matches import ImageMatches
 from mkdesc.features.wide import match_wide
+from mkdesc.geometry.cameras import Camera, both_cameras
+from mkdesc.geometry.estimate import DEFAULT_OPTIONS
+from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.images.exif import focal_length
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
+from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import LocalFeatures, plain_features
 from mkdesc.matching.judging import UNVERIFIED, VERIFIED, one_make
 from mkdesc.matching.mirrored import mirrors
@@ -52,7 +58,9 @@ def match_images(
     guided: bool = False,
     wide: bool = False,
     limit: float = LIMIT,
+    cameras: Sequence[Camera | ArrayLike] | None = None,
     focal_lengths: tuple[float | None, float | None] | None = None,
+    estimator: EstimatorOptions = DEFAULT_OPTIONS,
     max_pixels: int = MAX_PIXELS,
     progress: Progress = no_progress,
 ) -> ImageMatches:
@@ -70,8 +78,8 @@ def match_images(
         Ratio test on mutual nearest neighbours (not with ``wide``, which has its own). ``"auto"``:
         that of the model. None: no test.
     geometry
-        What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``, or
-        ``"auto"``; see :func:`mkdesc.verify_matches`.
+        What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``,
+        ``"shared-focal"`` or ``"auto"``; see :func:`mkdesc.verify_matches`.
     threshold
         Largest error of an inlier, in pixels.
     guided
@@ -82,9 +90,14 @@ def match_images(
         Includes ``guided``.
     limit
         Seconds after which ``wide`` tries no more views.
+    cameras
+        Of the photographs: two :class:`mkdesc.Camera`, or calibration matrices (3, 3). Lens
+        distortion is undone before anything is estimated. None: what ``focal_lengths`` say.
     focal_lengths
-        Of either camera, in pixels; None: what the EXIF data of the files say, if they do.
-        Essential matrices need both.
+        The short form: of both cameras, in pixels; None: what the EXIF data of the files say, if
+        they do. The optical axes are then taken to meet the middle of the photographs.
+    estimator
+        How geometries are estimated.
     max_pixels
         Larger files are refused.
     progress
@@ -112,13 +125,17 @@ def match_images(
     progress("reading", 0, 0)
     clock = _Clock()
     grays = (_gray(a, max_pixels), _gray(b, max_pixels))
-    cameras = _cameras((a, b), grays, focal_lengths)
-    if geometry == "essential" and cameras is None:
-        raise ValueError(
-            "focal_lengths: expected those of both cameras for an essential matrix; they are not "
-            "given, and not in the EXIF data"
-        )
     sizes = (grays[0].shape[0], grays[0].shape[1]), (grays[1].shape[0], grays[1].shape[1])
+    if cameras is None:
+        known = _cameras_of((a, b), sizes, focal_lengths)
+    else:
+        check_not_both(cameras=cameras, focal_lengths=focal_lengths)
+        known = both_cameras(cameras, sizes)
+    if geometry == "essential" and known is None:
+        raise ValueError(
+            "cameras: expected two for an essential matrix; neither they nor focal lengths are "
+            "given, and there are none in the EXIF data (geometry='shared-focal' needs none)"
+        )
     describe = features or Features(KEYPOINTS)
     if describe.output == "bits" and (wide or guided):
         raise ValueError(
@@ -126,7 +143,7 @@ def match_images(
             "output float32, int8 or uint8"
         )
     device = describe.get_params()["device"]
-    options = TwoViewOptions(sizes, geometry, threshold, cameras, device)
+    options = TwoViewOptions(sizes, geometry, threshold, known, device, estimator)
     clock.lap("read")
     progress("describing", 0, 0)
     found = (_features(grays[0], describe), _features(grays[1], describe))
@@ -218,25 +235,23 @@ def _gray(image: Image, max_pixels: int) -> NDArray[np.uint8]:
     return as_gray_uint8(image)
 
 
-def _cameras(
+def _cameras_of(
     images: tuple[Image, Image],
-    grays: tuple[NDArray[Any], NDArray[Any]],
+    sizes: tuple[Size, Size],
     given: tuple[float | None, float | None] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """The matrices of both cameras, their centres in the middle; None if one is not known."""
+) -> tuple[Camera, Camera] | None:
+    """Cameras with these focal lengths, or those of the EXIF data; None if one is not known."""
     focals = _focals(given)
-    for i, (image, gray) in enumerate(zip(images, grays, strict=True)):
+    for i, (image, size) in enumerate(zip(images, sizes, strict=True)):
         if focals[i] is None and isinstance(image, (str, os.PathLike)):
-            focals[i] = focal_length(Path(image).read_bytes(), max(gray.shape))
-    cameras = []
-    for focal, gray in zip(focals, grays, strict=True):
-        if focal is None:
-            return None
-        height, width = gray.shape
-        cameras.append(
-            np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
-        )
-    return cameras[0], cameras[1]
+            focals[i] = focal_length(Path(image).read_bytes(), max(size))
+    if focals[0] is None or focals[1] is None:
+        return None
+    (height, width), (other_height, other_width) = sizes
+    return (
+        Camera.from_focal(focals[0], width, height),
+        Camera.from_focal(focals[1], other_width, other_height),
+    )
 
 
 def _focals(given: object) -> list[float | None]:
@@ -285,6 +300,8 @@ def _result(
         geometry=verified.geometry,
         rotation=verified.rotation,
         translation=verified.translation,
+        pose_covariance=verified.pose_covariance,
+        focal=verified.focal,
         verdict=found.verdict.name,
         reason=found.verdict.reason,
         pairs=matches.pairs,

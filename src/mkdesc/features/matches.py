@@ -34,13 +34,14 @@ COLUMNS = ("x_a", "y_a", "x_b", "y_b", "distance", "inlier")
 #: What is kept in files, and as what in JSON; None: there it is left out.
 _KEPT: dict[str, type | None] = {
     **dict.fromkeys(("points_a", "points_b", "distances", "inliers", "matrix"), list),
-    **{"geometry": str, "rotation": list, "translation": list, "verdict": str, "reason": str},
+    **{"geometry": str, "rotation": list, "translation": list, "pose_covariance": list},
+    **{"focal": float, "verdict": str, "reason": str},
     **dict.fromkeys(("pairs", "keypoints_a", "keypoints_b")),
 }
 #: What JSON has besides.
 _ONLY_JSON = {"verified": bool, "seconds": dict}
 #: What is left out where there is none.
-_OPTIONAL = {"matrix", "geometry", "rotation", "translation"}
+_OPTIONAL = {"matrix", "geometry", "rotation", "translation", "pose_covariance", "focal"}
 
 
 def _is_own_npz(path: Path) -> bool:
@@ -137,7 +138,13 @@ class ImageMatches:
     geometry
         Which of these it is; None if there is none.
     rotation, translation
-        (3, 3), (3,): pose of the second camera relative to the first, for an essential matrix.
+        (3, 3), (3,): pose of the second camera relative to the first, for an essential matrix:
+        the second sees X at ``rotation @ X + translation``.
+    pose_covariance
+        (6, 6), in degrees: of the rotation's angles about the axes of the second camera, and of
+        the translation's direction. Standard deviations: ``pose_covariance.diagonal() ** 0.5``.
+    focal
+        The focal length in pixels that was estimated (``geometry="shared-focal"``).
     verdict
         ``"verified"``: the two show the same scene. ``"ambiguous"``: matches agree, but on
         structure that repeats itself, so that other places agree as well. ``"unverified"``:
@@ -175,6 +182,8 @@ class ImageMatches:
     geometry: str | None
     rotation: NDArray[np.float64] | None
     translation: NDArray[np.float64] | None
+    pose_covariance: NDArray[np.float64] | None
+    focal: float | None
     verdict: str
     reason: str
     pairs: NDArray[np.int64]

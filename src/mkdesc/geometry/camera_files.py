@@ -43,7 +43,7 @@ def read_cameras(path: str | os.PathLike[str]) -> list[Camera]:
 
 
 def _of_text(file: Path) -> list[Camera]:
-    cameras = []
+    cameras: list[Camera] = []
     for number, line in enumerate(read_text(file).lstrip("\ufeff").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -66,7 +66,7 @@ def _of_text(file: Path) -> list[Camera]:
 
 def _of_json(file: Path) -> list[Camera]:
     found = read_json(file)
-    cameras = []
+    cameras: list[Camera] = []
     for i, one in enumerate(found if isinstance(found, list) else [found]):
         if not isinstance(one, dict) or not set(_KEYS) <= one.keys():
             raise ValueError(f"{file}: camera {i}: expected an object with {', '.join(_KEYS)}")

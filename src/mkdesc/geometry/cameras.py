@@ -49,7 +49,7 @@ class Camera:
     params: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.model not in LENSES:
+        if not isinstance(self.model, str) or self.model not in LENSES:
             known = ", ".join(LENSES)
             raise ValueError(f"camera: expected a model of {known}; got {str(self.model)[:40]!r}")
         names = LENSES[self.model].parameters
@@ -106,11 +106,9 @@ class Camera:
             )
         if abs(skew) > 1e-6 * fx:
             raise ValueError(f"camera: expected a matrix without skew, got {skew:g}")
-        sides = (
-            max(1, round(2 * c + 1)) if side is None else side
-            for c, side in ((cx, width), (cy, height))
-        )
-        return cls("PINHOLE", *sides, (fx, fy, cx + 0.5, cy + 0.5))
+        width = max(1, round(2 * cx + 1)) if width is None else width
+        height = max(1, round(2 * cy + 1)) if height is None else height
+        return cls("PINHOLE", width, height, (fx, fy, cx + 0.5, cy + 0.5))
 
     @classmethod
     def from_colmap(cls, camera: Any) -> Camera:

@@ -9,6 +9,7 @@ places as well. Where something does, the structure repeats itself and the answe
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +70,9 @@ CERTAIN, NEARLY_ALL = 15, 0.6
 #: Shuffled matches that are tried, unless so many places move together; and how many times as
 #: many as the best of those there must be.
 SHUFFLES, PLENTY, TIMES = 3, 50, 3
+
+#: Samples that are drawn of shuffled matches, at most.
+CHANCE_ITERATIONS = 2000
 
 #: Of neighbours that move apart, the share that must look alike for a structure to be repeated:
 #: 0.02 to 0.15 do in unrelated photographs, 0.3 to 0.9 on facades.
@@ -360,6 +364,8 @@ def _false_alarms(matches: FrameMatches, found: Estimate, options: TwoViewOption
 def _by_chance(matches: FrameMatches, found: Estimate, options: TwoViewOptions) -> int:
     """The most places that move together when matches are shuffled and verified as they were."""
     rng = np.random.default_rng(0)
+    search = replace(options.estimator, max_iterations=CHANCE_ITERATIONS)
+    options = options._replace(estimator=search)
     most = 0
     for _ in range(SHUFFLES):
         shuffled = matches._replace(b=matches.b[rng.permutation(len(matches.b))])

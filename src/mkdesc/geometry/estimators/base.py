@@ -107,6 +107,16 @@ def essential_matrix(rotation: Floats, translation: Floats) -> Floats:
     return np.asarray(np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ rotation, np.float64)
 
 
+def unit(translation: Any) -> Floats:
+    """The same direction (3,) with length 1; zeros stay.
+
+    >>> unit([0, 3, 4]).tolist()
+    [0.0, 0.6, 0.8]
+    """
+    array = np.asarray(translation, np.float64)
+    return np.asarray(array / (np.linalg.norm(array) or 1.0), np.float64)
+
+
 def pinhole(camera: Camera) -> dict[str, Any]:
     """PoseLib's description of a camera without its distortion; pixel centres at integers."""
     (fx, _, cx), (_, fy, cy), _ = camera.matrix.tolist()

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkdesc.geometry.estimators.base import Estimate, MatchedPoints, essential_matrix, pinhole
+from mkdesc.geometry.estimators.base import (
+    Estimate,
+    MatchedPoints,
+    essential_matrix,
+    pinhole,
+    unit,
+)
 from mkdesc.geometry.options import EstimatorOptions
 
 
@@ -18,7 +24,7 @@ def estimate(points: MatchedPoints, threshold: float, options: EstimatorOptions)
     pose, found = poselib.estimate_relative_pose(
         points.here, points.there, first, second, search, {}
     )
-    rotation, translation = np.asarray(pose.R), np.asarray(pose.t)
+    rotation, translation = np.asarray(pose.R), unit(pose.t)
     inliers = np.array(found["inliers"], np.bool_)
     matrix = essential_matrix(rotation, translation)
     return Estimate(matrix, inliers, "essential", rotation, translation)

@@ -29,5 +29,5 @@ def in_front(matrix: Floats, here: Floats) -> Floats:
     [2.0, 2.0, 1.0]
     """
     depths = here @ matrix[2, :2] + matrix[2, 2]
-    sign = 1.0 if np.median(depths) >= 0 else -1.0
+    sign = 1.0 if 2 * np.count_nonzero(depths > 0) >= len(depths) else -1.0
     return np.asarray(matrix * sign / (abs(matrix[2, 2]) or 1.0), np.float64)

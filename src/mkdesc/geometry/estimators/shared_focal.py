@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkdesc.geometry.estimators.base import Estimate, MatchedPoints, essential_matrix
+from mkdesc.geometry.estimators.base import Estimate, MatchedPoints, essential_matrix, unit
 from mkdesc.geometry.options import EstimatorOptions
 
 
@@ -18,8 +18,8 @@ def estimate(points: MatchedPoints, threshold: float, options: EstimatorOptions)
         xy - centre for xy, centre in zip((points.here, points.there), points.centres, strict=True)
     )
     both, found = poselib.estimate_shared_focal_relative_pose(here, there, np.zeros(2), search, {})
-    rotation, translation = np.asarray(both.pose.R), np.asarray(both.pose.t)
+    rotation, translation = np.asarray(both.pose.R), unit(both.pose.t)
     inliers = np.array(found["inliers"], np.bool_)
     matrix = essential_matrix(rotation, translation)
-    focal = float(both.camera1.focal)
+    focal = float(both.camera1.focal())
     return Estimate(matrix, inliers, "shared-focal", rotation, translation, focal)
