@@ -1,0 +1,156 @@
+"""Matches grown from both photographs, and checked there and back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mkdesc._support.threads import checked_threads
+from mkdesc.images.detectors.keypoints import Keypoints
+from mkdesc.matching.growing.arguments import (
+    checked_keypoints,
+    checked_maps,
+    checked_pairs,
+    maps_of_keypoints,
+)
+from mkdesc.matching.growing.fitting import Fits, Floats
+from mkdesc.matching.growing.growth import Grown, best_of_each, fit_guesses, grow_from, turned
+from mkdesc.matching.growing.merging import name_nearest, one_for_each_place
+from mkdesc.matching.growing.options import GrowOptions
+from mkdesc.matching.growing.pyramid import Pyramid, make_pyramid
+from mkdesc.matching.growing.rounds import Integers
+
+
+class GrownMatches(NamedTuple):
+    """Matches that the gray values of both photographs confirm.
+
+    Attributes
+    ----------
+    points_a, points_b
+        (M, 2) float64: where they are, to a few hundredths of a pixel.
+    maps
+        (M, 2, 2): how the surroundings map from the first photograph to the second.
+    correlation
+        (M,): of the gray values of both windows, at most 1; it falls.
+    texture
+        (M,): the smaller eigenvalue of the structure matrix of the window, whose gray values have
+        deviation 1. Near 0 on edges, along which a match may slide.
+    returned
+        (M,): pixels between a match and where a fit from the other photograph brings it back.
+    agree
+        (M,) int64: how many of the nearest keypoints have matches that predict this one.
+    pairs
+        (M, 2) int64: the keypoint of either photograph that the match is of; -1 where there is
+        none within ``apart`` pixels. A match starts at a keypoint of one of them.
+    """
+
+    points_a: Floats
+    points_b: Floats
+    maps: Floats
+    correlation: Floats
+    texture: Floats
+    returned: Floats
+    agree: Integers
+    pairs: Integers
+
+    def take(self, rows: NDArray[Any]) -> GrownMatches:
+        """Some of them, by their numbers or a mask."""
+        return GrownMatches(*(values[rows] for values in self))
+
+
+def grow_matches(
+    image_a: ArrayLike | Pyramid,
+    image_b: ArrayLike | Pyramid,
+    keypoints_a: Keypoints | ArrayLike,
+    keypoints_b: Keypoints | ArrayLike,
+    pairs: ArrayLike,
+    options: GrowOptions | None = None,
+    *,
+    maps: ArrayLike | None = None,
+    n_threads: int | None = None,
+) -> GrownMatches:
+    """Matches that the photographs confirm, at and between the keypoints that were matched.
+
+    Each pair is a guess of a local map. It is fitted by least squares of the gray values; what
+    fits, and what a neighbour expects there, predicts where the other keypoints of the first
+    photograph are. These are fitted, and predict in turn. The same from the second photograph.
+    What is found must lie where a fit from the other photograph brings it back.
+
+    Parameters
+    ----------
+    image_a, image_b
+        Gray (H, W) or colour (H, W, 3 or 4; blue first): uint8, uint16, or floats from 0 to 1.
+        Or their pyramids (:func:`~mkdesc.matching.growing.pyramid.make_pyramid`).
+    keypoints_a, keypoints_b
+        Of any detector: :class:`~mkdesc.images.Keypoints`, or (N, 4) of x, y, sigma and angle,
+        or (N, 2) of x and y.
+    pairs
+        (K, 2): tentative matches, by their numbers; the more of them are right, the better, but
+        one in ten will do. Nearest neighbours that are mutual, without a ratio test.
+    options
+        What is accepted; None: what suits most photographs.
+    maps
+        (K, 2, 2): local maps from the first photograph to the second, if more is known of them
+        than the keypoints' sigmas and angles say.
+    n_threads
+        Number of threads; None: one per core. The matches are the same.
+
+    Returns
+    -------
+    GrownMatches
+        By falling correlation.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> image = np.kron(rng.integers(0, 256, (24, 32)), np.ones((8, 8))).astype(np.uint8)
+    >>> points = rng.uniform(40, 150, (50, 2))
+    >>> rows = np.repeat(np.arange(50)[:, None], 2, axis=1)
+    >>> found = grow_matches(image, np.roll(image, (2, 3), (0, 1)), points, points, rows)
+    >>> len(found.pairs) > 40, np.median(found.points_b - found.points_a, axis=0).round(2)
+    (True, array([3., 2.]))
+    """
+    options, threads = options or GrowOptions(), checked_threads(n_threads)
+    a = checked_keypoints("keypoints_a", keypoints_a)
+    b = checked_keypoints("keypoints_b", keypoints_b)
+    rows = checked_pairs(pairs, len(a), len(b))
+    i, j = rows.T
+    local = maps_of_keypoints(a[i], b[j]) if maps is None else checked_maps(maps, len(rows))
+    one, two = make_pyramid(image_a), make_pyramid(image_b)
+    at_a, at_b = np.ascontiguousarray(a[:, :2]), np.ascontiguousarray(b[:, :2])
+    forth = fit_guesses(one, two, at_a[i], np.column_stack([at_b[j], local]), threads)
+    back = Fits(turned(at_a[i], forth.found, at_b[j]), forth.correlation, forth.texture)
+    from_a = grow_from(one, two, at_a, *best_of_each(len(a), i, forth), options, threads)
+    from_b = grow_from(two, one, at_b, *best_of_each(len(b), j, back), options, threads)
+    return _merged(from_a, from_b, at_a, at_b, options)
+
+
+def _merged(
+    from_a: Grown, from_b: Grown, at_a: Floats, at_b: Floats, options: GrowOptions
+) -> GrownMatches:
+    """Matches grown from either photograph, one for each place, by falling correlation."""
+    back = from_b.turned()
+    points, found = (
+        np.concatenate([from_a.points, back.points]),
+        np.concatenate([from_a.found, back.found]),
+    )
+    both = np.concatenate
+    pairs = np.full((len(points), 2), -1, np.int64)
+    pairs[: len(from_a.rows), 0], pairs[len(from_a.rows) :, 1] = from_a.rows, back.rows
+    order = np.argsort(-both([from_a.correlation, back.correlation]), kind="stable")
+    order = order[one_for_each_place(points[order], found[order], options)]
+    points, found, pairs = points[order], found[order], pairs[order]
+    name_nearest(pairs[:, 0], at_a, points, options.apart)
+    name_nearest(pairs[:, 1], at_b, found[:, :2], options.apart)
+    return GrownMatches(
+        points,
+        np.ascontiguousarray(found[:, :2]),
+        found[:, 2:].reshape(-1, 2, 2),
+        both([from_a.correlation, back.correlation])[order],
+        both([from_a.texture, back.texture])[order],
+        both([from_a.returned, back.returned])[order],
+        both([from_a.agree, back.agree])[order],
+        pairs,
+    )

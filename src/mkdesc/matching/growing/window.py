@@ -1,0 +1,35 @@
+"""The window of a fit: what is sampled around a place, and how fits are kept within bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Samples of the window to either side of the place, and its Gaussian's share of that.
+RADIUS, SPREAD = 7, 0.6
+#: Samples along a side; compiled loops have rows of one more, which weighs nothing.
+SIDE, ROW = 2 * RADIUS + 1, 2 * RADIUS + 2
+
+#: Variance of gray levels that a window must have: less is noise.
+MIN_VARIANCE = 4.0
+#: Steps that move the place only, before all six numbers are fitted.
+SHIFTS = 2
+#: How much the diagonal of the normal equations is raised, as a share of it.
+DAMPING = 1e-3
+#: A step moves the place by one sample at most; and changes areas by this factor at most.
+LONGEST_STEP, MAX_SWELLING = 1.0, 4.0
+#: By what a step must raise the correlation to be kept, and how many that do not end a fit.
+MIN_GAIN, MAX_IDLE = 1e-4, 2
+#: Determinants of local maps that are fitted are between this and its inverse.
+MIN_DETERMINANT = 1e-4
+#: Numbers of local maps are at most this; what is as good as nothing.
+LARGEST, TINY = 1e4, 1e-9
+#: Correlation that Gauss-Newton steps are divided by is taken to be at least this.
+MIN_CORRELATION = 0.5
+
+
+def window_weights() -> NDArray[np.float64]:
+    """Weights (SIDE, SIDE) of the samples: a Gaussian; they add up to one."""
+    offset = np.arange(-RADIUS, RADIUS + 1) / (SPREAD * RADIUS)
+    weights = np.exp(-0.5 * (offset[:, None] ** 2 + offset**2))
+    return np.asarray(weights / weights.sum())
