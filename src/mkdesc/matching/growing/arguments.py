@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mkdesc.geometry.positions import as_positions
 from mkdesc.images.detectors.keypoints import Keypoints, as_points
-from mkdesc.matching.positions import as_positions
 
 Floats = NDArray[np.float64]
 
