@@ -16,6 +16,7 @@ from mkdesc._support.version import __version__ as __version__
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc import batches as batches
+    from mkdesc import belief as belief
     from mkdesc import datasets as datasets
     from mkdesc import evaluation as evaluation
     from mkdesc import explorer as explorer
@@ -51,6 +52,8 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.kernels import product as product
     from mkdesc.kernels import register_feature as register_feature
     from mkdesc.learn import TrainedHead as TrainedHead
+    from mkdesc.matching import GrowOptions as GrowOptions
+    from mkdesc.matching import grow_matches as grow_matches
     from mkdesc.matching import match_descriptors as match_descriptors
     from mkdesc.matching import verify_matches as verify_matches
     from mkdesc.models import bundled_models as bundled_models

@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.features.image_pair import better
-from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph
 from mkdesc.images.drawing import LINES
-from mkdesc.matching.judging import Verdict
-from mkdesc.matching.two_view_geometry import TwoViewOptions
-from mkdesc.matching.two_views import TwoViewResult
 
 CORNERS = np.array([[[0.0, 0], [399, 0], [399, 299], [0, 299]]])
 
@@ -80,16 +75,91 @@ def test_an_easy_pair(image, turned, features):
         cv2.perspectiveTransform(found.points_a[None], turned[1])[0] - found.points_b, axis=1
     )
     assert (right[found.inliers] < 3).mean() > 0.99
-    assert found.inliers.sum() > 100
+    assert np.median(right[found.inliers]) < 0.2
+    assert found.inliers.sum() > 400
+    for points, keypoints, rows in zip(
+        (found.points_a, found.points_b),
+        (found.keypoints_a, found.keypoints_b),
+        found.pairs.T,
+        strict=True,
+    ):
+        at = rows >= 0
+        assert at.mean() > 0.5
+        assert np.linalg.norm(keypoints[rows[at], :2] - points[at], axis=1).max() < 2.001
+    assert set(found.timings) == {"read", "describe", "match", "grow"}
+    assert f"{found.inliers.sum():,} of them verified" in repr(found)
+    # The maps are those of the warp, and correlations high.
+    np.testing.assert_allclose(
+        np.median(found.affine[found.inliers], axis=0), turned[1][:2, :2], atol=0.01
+    )
+    assert np.median(found.correlation[found.inliers]) > 0.95
+
+
+def test_what_is_not_grown_is_what_keypoints_say(image, turned, features):
+    found = mkdesc.match_images(image, turned[0], features, grow=False)
+    assert found.verified
     np.testing.assert_allclose(found.keypoints_a[found.pairs[:, 0], :2], found.points_a)
     np.testing.assert_allclose(found.keypoints_b[found.pairs[:, 1], :2], found.points_b)
-    assert set(found.timings) == {"read", "describe", "match"}
-    assert f"{found.inliers.sum()} of them verified" in repr(found)
+    assert np.isnan(found.correlation).all()
+    assert np.isfinite(found.distances).all()
+    grown = mkdesc.match_images(image, turned[0], features)
+    assert grown.inliers.sum() > 1.3 * found.inliers.sum()
+    with pytest.raises(ValueError, match="wide: grows matches; expected grow=True"):
+        mkdesc.match_images(image, turned[0], features, grow=False, wide=True)
+
+
+def test_matches_are_the_same_bits_for_any_number_of_threads(image, turned):
+    one, two = (
+        mkdesc.match_images(image, turned[0], mkdesc.Features(400, n_threads=threads))
+        for threads in (1, 3)
+    )
+    for name in ("points_a", "points_b", "affine", "correlation", "inliers", "matrix", "pairs"):
+        assert getattr(one, name).tobytes() == getattr(two, name).tobytes(), name
+
+
+def test_cameras_are_taken_whole(rng):
+    """Two views of a relief through lenses that distort: the pose, and how certain it is."""
+    camera = mkdesc.Camera("SIMPLE_RADIAL", 400, 300, (420, 190, 160, -0.2))
+    found = mkdesc.match_images(*relief(camera), mkdesc.Features(800), cameras=(camera, camera))
+    assert found.geometry == "essential"
+    turn = np.degrees(np.linalg.norm(cv2.Rodrigues(found.rotation)[0]))
+    moved = np.degrees(np.arccos(min(abs(found.translation[0]), 1.0)))
+    deviations = np.sqrt(found.pose_covariance.diagonal())
+    assert turn < 0.3
+    assert moved < 2
+    assert turn < 5 * np.linalg.norm(deviations[:3])
+    with pytest.raises(ValueError, match=r"cameras\[1\]: a camera of 300 x 400 pixels, but"):
+        other = mkdesc.Camera("PINHOLE", 300, 400, (1, 1, 1, 1))
+        mkdesc.match_images(*relief(camera), cameras=(camera, other))
+
+
+def relief(camera):
+    """A textured relief at depths 4 to 6, seen by a camera that moves along x by 0.3."""
+    image = texture(2)
+    y, x = np.mgrid[:300, :400].astype(float)
+    xy = np.column_stack([x.ravel(), y.ravel()])
+    depth = 5 + np.sin(x.ravel() / 60) * np.cos(y.ravel() / 50)
+    points = np.column_stack([camera.rays(xy), np.ones(len(xy))]) * depth[:, None]
+    moved = points - [0.3, 0, 0]
+    there = camera.project(moved[:, :2] / moved[:, 2:]).reshape(300, 400, 2)
+    # The second photograph shows at `there` what the first one shows at (x, y): invert by steps.
+    at = np.stack([x, y], -1).astype(np.float32)
+    for _ in range(30):
+        seen = cv2.remap(
+            there.astype(np.float32),
+            at[..., 0],
+            at[..., 1],
+            cv2.INTER_LINEAR,
+            borderMode=cv2.BORDER_REPLICATE,
+        )
+        at += (np.stack([x, y], -1) - seen).astype(np.float32)
+    second = cv2.remap(image, at[..., 0], at[..., 1], cv2.INTER_CUBIC)
+    return image, second
 
 
 def test_the_same_as_by_hand(image, turned, features):
     """What the parts give one after the other."""
-    found = mkdesc.match_images(image, turned[0], features, geometry="homography")
+    found = mkdesc.match_images(image, turned[0], features, geometry="homography", grow=False)
     seen = [features.detectAndCompute(x) for x in (image, turned[0])]
     matches = mkdesc.match_descriptors(seen[0][1], seen[1][1], ratio=0.95)
     np.testing.assert_array_equal(found.pairs, matches.pairs)
@@ -103,19 +173,6 @@ def test_an_easy_pair_needs_no_views(image, turned, features):
     found = mkdesc.match_images(image, turned[0], features, wide=True)
     assert "wide" not in found.timings
     assert len(found.keypoints_a) <= 800
-
-
-def test_guided_matches_are_more_and_right(image, turned, features):
-    noisy = np.clip(turned[0] + np.random.default_rng(1).normal(0, 25, turned[0].shape), 0, 255)
-    plain, guided = (
-        mkdesc.match_images(image, noisy.astype(np.uint8), features, guided=g)
-        for g in (False, True)
-    )
-    assert guided.inliers.sum() > plain.inliers.sum()
-    off = np.linalg.norm(
-        cv2.perspectiveTransform(guided.points_a[None], turned[1])[0] - guided.points_b, axis=1
-    )
-    assert (off[guided.inliers] < 4).mean() > 0.98
 
 
 def test_wide_finds_what_plain_cannot(image, slanted, features):
@@ -164,33 +221,11 @@ def test_a_search_that_takes_too_long_ends_and_says_so(features):
     assert all(done <= total for _, done, total in told)
 
 
-def verdicts(plain, wide):
-    def result(name):
-        return TwoViewResult((), None, None, Verdict(name, f"{name} one"))
-
-    return better(result(plain), result(wide)).verdict
-
-
-def test_what_is_said_of_a_plain_and_a_wide_search():
-    for wide in ("unverified", "ambiguous"):
-        assert verdicts("verified", wide).name == "verified"
-        assert verdicts("unverified", wide).name == wide
-        assert verdicts("ambiguous", wide).name == "ambiguous"
-    for plain in ("verified", "unverified", "ambiguous"):
-        assert verdicts(plain, "verified").name == "verified"
-
-
-@pytest.mark.parametrize("wide", [False, True])
-def test_a_mirrored_photograph(wide):
-    """Only right ones are verified; OpenCV finds no homography that mirrors."""
+def test_a_mirrored_photograph_is_not_verified():
+    """No camera sees it, and no window fits it."""
     photo = photograph()
-    found = mkdesc.match_images(photo, np.ascontiguousarray(photo[:, ::-1]), wide=wide)
-    assert found.geometry == "homography"
-    assert "wide" not in found.timings
-    here, there = found.points_a[found.inliers], found.points_b[found.inliers]
-    assert len(here) > 50
-    expected = [photo.shape[1] - 1, 0] + here * [-1, 1]
-    assert (np.linalg.norm(there - expected, axis=1) < 3).all()
+    found = mkdesc.match_images(photo, np.ascontiguousarray(photo[:, ::-1]))
+    assert not found.verified
 
 
 def test_nothing_to_see(features):
@@ -202,7 +237,7 @@ def test_nothing_to_see(features):
         assert found.draw().shape[2] == 3
 
 
-@pytest.mark.parametrize("options", [{"wide": True}, {"guided": True}])
+@pytest.mark.parametrize("options", [{"wide": True}, {"grow": False}])
 def test_the_same_image_twice(image, options):
     """All distances are zero; few keypoints, so that a search from aside begins, too."""
     found = mkdesc.match_images(image, image.copy(), mkdesc.Features(50), **options)
@@ -235,6 +270,7 @@ def test_a_deep_scene_is_not_forced_onto_a_plane(shared):
     assert found.geometry == "fundamental"
     posed = mkdesc.match_images(*names, focal_lengths=(1380, 1380))
     assert posed.geometry == "essential"
+    assert posed.pose_covariance.shape == (6, 6)
     assert np.linalg.norm(posed.translation) == pytest.approx(1)
 
 
@@ -319,6 +355,11 @@ def test_files_that_cannot_be(results, tmp_path, name, error, message):
         ({"focal_lengths": (1, 2, 3)}, "focal_lengths: expected"),
         ({"limit": 0}, "limit: expected seconds > 0, got 0"),
         ({"limit": "x"}, "limit: expected seconds > 0, got 'x'"),
+        ({"grow": 3}, "grow: expected True, False or GrowOptions, got 3"),
+        ({"belief": "all"}, "belief: expected one of strict, mapping, off, got 'all'"),
+        ({"cameras": (np.eye(3),)}, "cameras: expected two"),
+        ({"cameras": (np.eye(3), np.eye(2))}, r"cameras\[1\]: expected"),
+        ({"cameras": (np.eye(3),) * 2, "focal_lengths": (5, 5)}, "cameras and focal_lengths"),
     ],
 )
 def test_what_is_wrong_is_named(image, options, message):
@@ -329,13 +370,6 @@ def test_what_is_wrong_is_named(image, options, message):
 def test_missing_files_are_named_before_any_work(image, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"b: no such file: .*gone"):
         mkdesc.match_images(image, tmp_path / "gone.png")
-
-
-def test_a_plane_that_is_asked_for_is_all_that_is_looked_for(image, slanted, features):
-    request = TwoViewOptions((image.shape, slanted[0].shape), "homography")
-    one_thread = features.replace(n_threads=1)
-    found = match_wide((image, slanted[0]), one_thread, request, 800, 2)
-    assert found.verified.geometry == "homography"
 
 
 def test_a_picture_of_an_unverified_pair_says_so(tmp_path, features):

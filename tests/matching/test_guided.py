@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from mkdesc.geometry.residuals import transfer_errors
 from mkdesc.matching.frame_matches import plain_features
 from mkdesc.matching.guided import match_guided, rematch
-from mkdesc.matching.verification import transfer_errors
 
 PLANE = np.array([[0.9, 0.1, 5], [-0.05, 1.1, -3], [1e-4, -2e-4, 1]])
 #: Of two cameras beside each other, the second one turned a little.

@@ -80,12 +80,22 @@ def command(
             "the same scene; 1 gives more accurate poses."
         ),
     ] = 2.0,
-    guided: Annotated[
+    grow: Annotated[
         bool,
         typer.Option(
-            "--guided", help="Match again, guided by the geometry; always on with --wide."
+            "--grow/--no-grow",
+            help="Fit matches to the gray values and grow them from there, or leave nearest "
+            "neighbours as they are.",
         ),
-    ] = False,
+    ] = True,
+    belief: Annotated[
+        str,
+        typer.Option(
+            metavar="strict|mapping|off",
+            help="How much evidence is asked for: all that two photographs alone need; what a "
+            "reconstruction needs; none.",
+        ),
+    ] = "strict",
     camera: Annotated[
         list[Path] | None,
         typer.Option(
@@ -130,7 +140,7 @@ def command(
     outputs = [check_output(path, reads, overwrite) for path in output or []]
     test = chosen_ratio(ratio, model)
     part = None if box is None else as_box(box)
-    check_options(test, geometry, threshold, limit)
+    check_options(test, geometry, threshold, limit, belief)
     cameras = _cameras(camera or [])
     check_files(a, b)
     if part is not None:
@@ -145,7 +155,8 @@ def command(
             ratio=test,
             geometry=geometry,
             threshold=threshold,
-            guided=guided,
+            grow=grow,
+            belief=belief,
             wide=wide,
             limit=limit,
             cameras=cameras,

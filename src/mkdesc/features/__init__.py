@@ -2,7 +2,7 @@
 of other programs, and two photographs matched.
 
 May use: _support, kernels, geometry, heads, compute, descriptor, models, images, datasets,
-matching.
+matching, belief.
 """
 
 from __future__ import annotations

@@ -6,33 +6,38 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import is_number
-from mkdesc._support.check import check_not_both
+from mkdesc._support.check import check_choice, check_not_both
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
+from mkdesc.belief.checks import UNVERIFIED, VERIFIED
+from mkdesc.belief.judge import BELIEFS, Judged, judge
 from mkdesc.features.features import Features
+from mkdesc.features.growing_pair import GrownPair, grow_pair
 from mkdesc.features.matches import ImageMatches
 from mkdesc.features.wide import match_wide
 from mkdesc.geometry.cameras import Camera, both_cameras
 from mkdesc.geometry.estimate import DEFAULT_OPTIONS
+from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.images.exif import focal_length
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
 from mkdesc.images.reading import MAX_PIXELS, read_gray
+from mkdesc.matching.affinities import affinities
 from mkdesc.matching.coherence import Size
-from mkdesc.matching.frame_matches import LocalFeatures, plain_features
-from mkdesc.matching.judging import UNVERIFIED, VERIFIED, one_make
-from mkdesc.matching.mirrored import mirrors
+from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures, plain_features
+from mkdesc.matching.growing.options import GrowOptions
+from mkdesc.matching.growing.pyramid import make_pyramid
 from mkdesc.matching.nearest import check_limits
 from mkdesc.matching.two_view_geometry import TwoViewOptions
-from mkdesc.matching.two_views import TwoViewResult, guide, match_and_verify, nothing_found
-from mkdesc.matching.verification import check_geometry, transfer_errors, verify_matches
+from mkdesc.matching.two_views import TwoViewResult, match_and_verify, mutual_matches
+from mkdesc.matching.verification import check_geometry, verify_matches
 from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 #: Keypoints per photograph, unless told otherwise.
@@ -52,10 +57,11 @@ def match_images(
     b: Image,
     features: Features | None = None,
     *,
+    grow: bool | GrowOptions = True,
     ratio: float | Literal["auto"] | None = 0.95,
     geometry: str = "auto",
     threshold: float = 2.0,
-    guided: bool = False,
+    belief: str = "strict",
     wide: bool = False,
     limit: float = LIMIT,
     cameras: Sequence[Camera | ArrayLike] | None = None,
@@ -64,7 +70,7 @@ def match_images(
     max_pixels: int = MAX_PIXELS,
     progress: Progress = no_progress,
 ) -> ImageMatches:
-    """Match two photographs: keypoints, descriptors, nearest neighbours, one geometry.
+    """Match two photographs: keypoints, nearest neighbours, growth, one geometry.
 
     Parameters
     ----------
@@ -74,20 +80,24 @@ def match_images(
     features
         What detects and describes; None: ``Features(2000)``. If they have a device, descriptors
         are matched there, too.
+    grow
+        Whether to fit mutual nearest neighbours to the gray values, and grow matches from what
+        fits (:func:`mkdesc.grow_matches`); or its options. False: nearest neighbours alone.
     ratio
-        Ratio test on mutual nearest neighbours (not with ``wide``, which has its own). ``"auto"``:
-        that of the model. None: no test.
+        Ratio test on mutual nearest neighbours, where nothing is grown. ``"auto"``: that of the
+        model. None: no test.
     geometry
         What matches must agree on: ``"homography"``, ``"fundamental"``, ``"essential"``,
         ``"shared-focal"`` or ``"auto"``; see :func:`mkdesc.verify_matches`.
     threshold
         Largest error of an inlier, in pixels.
-    guided
-        Whether to match once more with the geometry that was found, for more and better matches.
+    belief
+        How much evidence is asked for, where matches are grown. ``"strict"``: what two
+        photographs alone need. ``"mapping"``: less; what a reconstruction of many photographs
+        needs. ``"off"``: any geometry is taken.
     wide
         Whether to go on, where few matches agree, with shapes and with views of both photographs
         from the side, until a geometry is believed, all views are tried, or the time is over.
-        Includes ``guided``.
     limit
         Seconds after which ``wide`` tries no more views.
     cameras
@@ -101,7 +111,7 @@ def match_images(
     max_pixels
         Larger files are refused.
     progress
-        Told what is being done.
+        Called with what is being done.
 
     Returns
     -------
@@ -120,7 +130,10 @@ def match_images(
         raise ValueError(f"features: expected mkdesc.Features or None, got {features!r}")
     if isinstance(ratio, str) and ratio == "auto":
         ratio = model_ratio(DEFAULT_MODEL if features is None else features.mkd)
-    check_options(ratio, geometry, threshold, limit)
+    check_options(ratio, geometry, threshold, limit, belief)
+    how = _growing(grow)
+    if wide and how is None:
+        raise ValueError("wide: grows matches; expected grow=True, got False")
     check_files(a, b)
     progress("reading", 0, 0)
     clock = _Clock()
@@ -137,70 +150,64 @@ def match_images(
             "given, and there are none in the EXIF data (geometry='shared-focal' needs none)"
         )
     describe = features or Features(KEYPOINTS)
-    if describe.output == "bits" and (wide or guided):
+    if describe.output == "bits" and wide:
         raise ValueError(
-            "features: bits are compared between two photographs alone; wide and guided need "
-            "output float32, int8 or uint8"
+            "features: bits are compared between two photographs alone; wide needs output "
+            "float32, int8 or uint8"
         )
     device = describe.get_params()["device"]
     options = TwoViewOptions(sizes, geometry, threshold, known, device, estimator)
     clock.lap("read")
     progress("describing", 0, 0)
-    found = (_features(grays[0], describe), _features(grays[1], describe))
+    seen = (_features(grays[0], describe), _features(grays[1], describe))
     clock.lap("describe")
-    result = match_and_verify(*found, ratio, options)
-    clock.lap("match")
-    most = describe.max_keypoints or max(len(one.frames) for one in found)
-    if wide and result.verified.inliers.sum() < ENOUGH * most and not _mirrors(result):
-        one_thread = _for_blobs(describe)
-        threads = checked_threads(describe.mkd.n_threads)
-        found_wide = match_wide(grays, one_thread, options, most, threads, progress, limit)
-        result = better(result, _unless_of_one_make(found_wide, result, options))
-        clock.lap("wide")
-    if (guided or wide) and result.verified.matrix is not None:
-        result = guide(result, options)
-        clock.lap("guided")
     files = (_file(a), _file(b))
-    return _result(result, grays, describe.sides[0], clock.laps, files)
+    if how is None:
+        plain = match_and_verify(*seen, ratio, options)
+        clock.lap("match")
+        return _ungrown(plain, grays, describe.sides[0], clock.laps, files)
+    threads = checked_threads(describe.mkd.n_threads)
+    pyramids = make_pyramid(grays[0]), make_pyramid(grays[1])
+    tentative = mutual_matches(*seen, options)
+    clock.lap("match")
+    progress("growing", 0, 0)
+    found = grow_pair(pyramids, seen, tentative, options, how, threads)
+    judged = judge(found.pair, geometry, belief)
+    clock.lap("grow")
+    if wide and judged.verdict.name != VERIFIED:
+        most = describe.max_keypoints or max(len(one.frames) for one in seen)
+        blobs = _for_blobs(describe)
+        more = match_wide(
+            grays, pyramids, blobs, options, belief, how, most, threads, progress, limit
+        )
+        if more.judged.verdict.name == VERIFIED or judged.verdict.name == UNVERIFIED:
+            found, judged = more
+        clock.lap("wide")
+    return _grown(found, judged, grays, describe.sides[0], clock.laps, files)
 
 
-def _mirrors(result: TwoViewResult) -> bool:
-    """Whether one photograph is the other one mirrored: from no side will there be more of it."""
-    found = result.verified
-    if found.matrix is None or found.geometry != "homography":
-        return False
-    return mirrors(found.matrix, result.matches.take(found.inliers).positions[0])
-
-
-def _unless_of_one_make(
-    wide: TwoViewResult, plain: TwoViewResult, options: TwoViewOptions
-) -> TwoViewResult:
-    """The wide result, unless plain keypoints say that these are two things of one make."""
-    if wide.verified.matrix is None or wide.verified.geometry != "homography":
-        return wide
-    off = transfer_errors(wide.verified.matrix, *plain.matches.positions)
-    alike = one_make(plain.features, plain.matches.take(off < options.threshold))
-    return wide if alike is None else nothing_found(wide.features, wide.matches, alike)
-
-
-def better(plain: TwoViewResult, wide: TwoViewResult) -> TwoViewResult:
-    """The wide result, unless it alone is not believed; it says more about why not.
-
-    A doubt of the plain one stays, where the wide one has none.
-    """
-    if wide.verdict.name == VERIFIED or plain.verdict.name == UNVERIFIED:
-        return wide
-    return plain if plain.verdict.name == VERIFIED else wide._replace(verdict=plain.verdict)
+def _growing(grow: bool | GrowOptions) -> GrowOptions | None:
+    """How to grow; None: not at all."""
+    if isinstance(grow, GrowOptions):
+        return grow
+    if not isinstance(grow, (bool, np.bool_)):
+        raise ValueError(f"grow: expected True, False or GrowOptions, got {grow!r}")
+    return GrowOptions() if grow else None
 
 
 def check_options(
-    ratio: float | None, geometry: str, threshold: float, limit: float = LIMIT
+    ratio: float | None,
+    geometry: str,
+    threshold: float,
+    limit: float = LIMIT,
+    belief: str = "strict",
 ) -> None:
     """Refuse what :func:`match_images` would, before any work."""
     if not (is_number(limit) and limit > 0):
         raise ValueError(f"limit: expected seconds > 0, got {limit!r}")
     check_limits(ratio)
     check_geometry(geometry)
+    check_choice("belief", belief, BELIEFS)
     verify_matches([], [], "homography", threshold)
 
 
@@ -281,36 +288,70 @@ def _for_blobs(features: Features) -> Features:
     return features.replace(n_threads=1, **own)
 
 
-def _result(
+def _ungrown(
     found: TwoViewResult,
     grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     side: float,
     timings: dict[str, float],
     files: tuple[Path | None, Path | None],
 ) -> ImageMatches:
-    matches, verified = found.matches, found.verified
-    here, there = matches.positions
-    keypoints = [_points(one.frames, side) for one in found.features]
+    matches = found.matches
     return ImageMatches(
-        points_a=here.copy(),
-        points_b=there.copy(),
-        distances=matches.distances,
-        inliers=verified.inliers,
-        matrix=verified.matrix,
-        geometry=verified.geometry,
-        rotation=verified.rotation,
-        translation=verified.translation,
-        pose_covariance=verified.pose_covariance,
-        focal=verified.focal,
+        **_common(matches, found.verified, found.features, side),
+        affine=affinities(matches.a, matches.b)[:, :, :2],
+        correlation=np.full(len(matches.a), np.nan),
         verdict=found.verdict.name,
         reason=found.verdict.reason,
-        pairs=matches.pairs,
-        keypoints_a=keypoints[0],
-        keypoints_b=keypoints[1],
         timings=timings,
         images=grays,
         files=files,
     )
+
+
+def _grown(
+    found: GrownPair,
+    judged: Judged,
+    grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    side: float,
+    timings: dict[str, float],
+    files: tuple[Path | None, Path | None],
+) -> ImageMatches:
+    pair = found.pair
+    return ImageMatches(
+        **_common(pair.matches, judged.geometry, pair.features, side),
+        affine=found.grown.maps,
+        correlation=found.grown.correlation,
+        verdict=judged.verdict.name,
+        reason=judged.verdict.reason,
+        timings=timings,
+        images=grays,
+        files=files,
+    )
+
+
+def _common(
+    matches: FrameMatches,
+    geometry: Estimate,
+    features: tuple[LocalFeatures, LocalFeatures],
+    side: float,
+) -> dict[str, Any]:
+    """What all results have."""
+    here, there = matches.positions
+    return {
+        "points_a": here.copy(),
+        "points_b": there.copy(),
+        "distances": matches.distances,
+        "inliers": geometry.inliers,
+        "matrix": geometry.matrix,
+        "geometry": geometry.geometry,
+        "rotation": geometry.rotation,
+        "translation": geometry.translation,
+        "pose_covariance": geometry.pose_covariance,
+        "focal": geometry.focal,
+        "pairs": matches.pairs,
+        "keypoints_a": _points(features[0].frames, side),
+        "keypoints_b": _points(features[1].frames, side),
+    }
 
 
 def _points(frames: NDArray[np.float64], side: float) -> NDArray[np.float64]:

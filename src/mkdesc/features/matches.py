@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Of a table of matches.
-COLUMNS = ("x_a", "y_a", "x_b", "y_b", "distance", "inlier")
+COLUMNS = (
+    *("x_a", "y_a", "x_b", "y_b", "distance", "correlation"),
+    *("a_xx", "a_xy", "a_yx", "a_yy", "inlier"),
+)
 
 #: What is kept in files, and as what in JSON; None: there it is left out.
 _KEPT: dict[str, type | None] = {
-    **dict.fromkeys(("points_a", "points_b", "distances", "inliers", "matrix"), list),
+    **dict.fromkeys(("points_a", "points_b", "distances", "correlation", "affine"), list),
+    **dict.fromkeys(("inliers", "matrix"), list),
     **{"geometry": str, "rotation": list, "translation": list, "pose_covariance": list},
     **{"focal": float, "verdict": str, "reason": str},
     **dict.fromkeys(("pairs", "keypoints_a", "keypoints_b")),
@@ -67,7 +71,7 @@ ENDINGS: dict[str, Own] = {
     **dict.fromkeys(PICTURES, OWN_PICTURE),
     ".svg": rb">mkdesc: [^<]*</text>\s*</svg>",
     ".npz": _is_own_npz,
-    ".csv": lines_of(",".join(COLUMNS).encode(), rb"([-+.0-9a-z]+,){5}[01]"),
+    ".csv": lines_of(",".join(COLUMNS).encode(), rb"([-+.0-9a-z]*,){10}[01]"),
     ".json": _is_own_json,
 }
 
@@ -129,7 +133,13 @@ class ImageMatches:
     points_a, points_b
         (M, 2): matched positions, row by row; pixel centres at integers, as OpenCV has them.
     distances
-        (M,) float32: of their descriptors.
+        (M,) float32: of their descriptors; NaN where a match was grown at places that are not
+        keypoints of both photographs.
+    correlation
+        (M,): of the gray values around both places, at most 1; NaN where nothing was grown.
+    affine
+        (M, 2, 2): how the surroundings map from the first photograph to the second. Near a
+        match, ``b = points_b + affine @ (a - points_a)``.
     inliers
         (M,) bool: which of them agree on the geometry.
     matrix
@@ -152,7 +162,8 @@ class ImageMatches:
     reason
         Why, in words.
     pairs
-        (M, 2) int64: the rows of ``keypoints_a`` and ``keypoints_b`` that are matched.
+        (M, 2) int64: the rows of ``keypoints_a`` and ``keypoints_b`` that are matched; -1 where
+        there is no keypoint within two pixels, because the match was grown.
     keypoints_a, keypoints_b
         (N, 4): x, y, sigma, angle of all that was seen.
     timings
@@ -177,6 +188,8 @@ class ImageMatches:
     points_a: NDArray[np.float64]
     points_b: NDArray[np.float64]
     distances: NDArray[np.float32]
+    correlation: NDArray[np.float64]
+    affine: NDArray[np.float64]
     inliers: NDArray[np.bool_]
     matrix: NDArray[np.float64] | None
     geometry: str | None
@@ -213,20 +226,26 @@ class ImageMatches:
     def to_opencv(
         self,
     ) -> tuple[list[cv2.KeyPoint], list[cv2.KeyPoint], list[cv2.DMatch]]:
-        """Keypoints of both photographs, and all matches, as ``cv2.drawMatches`` takes them.
+        """Keypoints of both photographs, and their matches, as ``cv2.drawMatches`` takes them.
 
-        Verified matches alone: ``[m for m, good in zip(matches, found.inliers) if good]``.
+        Matches at places that are not keypoints of both are left out. Those of ``both =
+        (found.pairs >= 0).all(axis=1)`` remain; verified ones alone: ``[m for m, good in
+        zip(matches, found.inliers[both]) if good]``.
         """
         a, b = (
             Keypoints(points, np.zeros(len(points), np.float32)).to_opencv()
             for points in (self.keypoints_a, self.keypoints_b)
         )
-        return a, b, Matches(self.pairs, self.distances).to_opencv()
+        both = (self.pairs >= 0).all(axis=1)
+        return a, b, Matches(self.pairs[both], self.distances[both]).to_opencv()
 
     def to_dataframe(self) -> pd.DataFrame:
         """A data frame of pandas, a row per match, with the columns of the ``.csv`` file."""
-        columns = (*self.points_a.T, *self.points_b.T, self.distances, self.inliers)
-        return make_dataframe(dict(zip(COLUMNS, columns, strict=True)))
+        return make_dataframe(dict(zip(COLUMNS, self._columns(), strict=True)))
+
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        numbers = self.distances, self.correlation, *self.affine.reshape(-1, 4).T
+        return *self.points_a.T, *self.points_b.T, *numbers, self.inliers
 
     def _picture(self, rejected: bool, box: Box | None) -> dict[str, Any]:
         """What a picture shows, as :func:`mkdesc.images.draw_matches` takes it."""
@@ -310,21 +329,20 @@ class ImageMatches:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for a, b, distance, inlier in zip(
-            self.points_a.tolist(),
-            self.points_b.tolist(),
-            self.distances.tolist(),
-            self.inliers.tolist(),
-            strict=True,
-        ):
-            writer.writerow([*(f"{x:.3f}" for x in (*a, *b)), f"{distance:.4f}", int(inlier)])
+        formats = (*["{:.3f}"] * 4, *["{:.4f}"] * 6)
+        for *numbers, inlier in zip(*(column.tolist() for column in self._columns()), strict=True):
+            words = (
+                "" if value != value else form.format(value)  # NaN: there is none
+                for form, value in zip(formats, numbers, strict=True)
+            )
+            writer.writerow([*words, int(inlier)])
         return out.getvalue()
 
     def _json(self) -> dict[str, Any]:
         return {
             "verified": self.verified,
             **{
-                name: value.tolist() if isinstance(value, np.ndarray) else value
+                name: _plain(value) if isinstance(value, np.ndarray) else value
                 for name, value in self._arrays().items()
                 if _KEPT[name]
             },
@@ -347,3 +365,11 @@ def _zoomed(
     within = (moved > -0.5) & (moved < np.array(part.shape[1::-1]) - 0.5)
     inside = within[:, 0] & within[:, 1]
     return zoomed, (moved + 0.5) * scale - 0.5, inside
+
+
+def _plain(array: NDArray[Any]) -> list[Any]:
+    """An array as lists; None for NaN, which JSON has not."""
+    if array.dtype.kind != "f" or not np.isnan(array).any():
+        found: list[Any] = array.tolist()
+        return found
+    return [None if value != value else value for value in array.tolist()]

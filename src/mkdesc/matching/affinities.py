@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.geometry.least_squares import fit_affine, fit_homography
+from mkdesc.geometry.residuals import transfer_errors
 from mkdesc.images.views import slopes
-from mkdesc.matching.verification import transfer_errors
 
 #: Guesses that are followed up, out of all single matches.
 FOLLOWED = 12

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mkdesc.geometry.estimators.base import Estimate
+from mkdesc.geometry.residuals import transfer_errors
 from mkdesc.matching.affinities import frames_agree, frames_follow
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms, strip_share
 from mkdesc.matching.coherence import (
@@ -37,7 +38,6 @@ from mkdesc.matching.verification import (
     DEPTH_SHARE,
     OFF_PLANE,
     PLANE_SHARE,
-    transfer_errors,
 )
 
 #: The verdicts there are.

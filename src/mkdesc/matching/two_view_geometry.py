@@ -12,12 +12,12 @@ from mkdesc.geometry.cameras import Camera
 from mkdesc.geometry.estimate import DEFAULT_OPTIONS
 from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.geometry.options import EstimatorOptions
+from mkdesc.geometry.residuals import transfer_errors
 from mkdesc.matching.affinities import affinities
 from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.verification import (
     choose_geometry,
-    transfer_errors,
     verify_matches,
 )
 

@@ -7,15 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mkdesc.geometry.estimators.base import Estimate
-from mkdesc.matching.affinities import frames_agree
 from mkdesc.matching.coherence import spread
 from mkdesc.matching.distinct import match_distinct
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
-from mkdesc.matching.guided import rematch
 from mkdesc.matching.judging import UNVERIFIED, VERIFIED, Verdict, judge
 from mkdesc.matching.nearest import match_descriptors
 from mkdesc.matching.overlays import overlaid
-from mkdesc.matching.two_view_geometry import TwoViewOptions, of_pixels, plane_near, verify
+from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
 
 #: Beside what lies over both photographs, so many places must agree, and deviate by so much, as a
 #: share of the diagonal, from any line: 18 and 0.051 at least in 21 of 23 pairs of one place.
@@ -59,6 +57,12 @@ def match_and_verify(
     )
     result = judged((a, b), matches, verify(matches, options.geometry, options), options)
     return beside_overlay(result, over, options)
+
+
+def mutual_matches(a: LocalFeatures, b: LocalFeatures, options: TwoViewOptions) -> FrameMatches:
+    """All mutual nearest neighbours: guesses to grow from."""
+    found = match_descriptors(a.descriptors, b.descriptors, bits=a.bits, device=options.device)
+    return FrameMatches.of(a, b, found.pairs, found.distances)
 
 
 def without_overlay(
@@ -139,43 +143,3 @@ def tentative_matches(a: LocalFeatures, b: LocalFeatures, ratio: float) -> Frame
     order = np.argsort(np.concatenate(ratios), kind="stable")
     matches = FrameMatches.of(a, b, np.concatenate(pairs)[order], np.concatenate(distances)[order])
     return matches.take(matches.distinct())
-
-
-def guide(result: TwoViewResult, options: TwoViewOptions) -> TwoViewResult:
-    """Match once more with the geometry that was found: more matches, and a finer geometry.
-
-    Parameters
-    ----------
-    result
-        With a matrix.
-    options
-        What was asked for.
-
-    Returns
-    -------
-    TwoViewResult
-        As it was if that does not bring more.
-    """
-    found, threshold = result.verified, options.threshold
-    matrix, kind = of_pixels(found, options)
-    known = result.matches.take(found.inliers)
-    flat = kind == "homography"
-    again = rematch(
-        *result.features,
-        known.pairs,
-        matrix,
-        kind,
-        within=2 * threshold,
-        ratio=None if flat else GUIDED_RATIO,
-    )
-    more = FrameMatches.of(*result.features, again.pairs, again.distances)
-    if flat:
-        more = more.take(frames_agree(matrix, more.a, more.b))
-    both = known.followed_by(more)
-    both = both.take(np.union1d(np.arange(len(known.a)), both.distinct()))  # the known stay
-    verified = (
-        plane_near(both, matrix, threshold) if flat else verify(both, str(found.geometry), options)
-    )
-    if verified.inliers.sum() < found.inliers.sum():
-        return result
-    return result._replace(matches=both, verified=verified)

@@ -13,6 +13,7 @@ from mkdesc.geometry.estimate import DEFAULT_OPTIONS, Size, estimate_geometry
 from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.geometry.positions import as_positions
+from mkdesc.geometry.residuals import transfer_errors
 from mkdesc.matching.chance import false_alarms, strip_share
 from mkdesc.matching.mirrored import mirrored_homography
 from mkdesc.matching.order import share_reversed
@@ -180,29 +181,3 @@ def _has_depth(
         return True
     assert deep.matrix is not None
     return share_reversed(deep.matrix, a, b, apart) < DEPTH_REVERSED
-
-
-def transfer_errors(matrix: Floats, a: Floats, b: Floats) -> Floats:
-    """How far (M,), in pixels, positions (M, 2) are from where a homography puts their partners.
-
-    The smaller of the distances in either image: positions are as precise as the image that
-    shows things smaller lets them be. Infinite for what is beyond the horizon.
-
-    Examples
-    --------
-    >>> transfer_errors(np.diag([2.0, 2, 1]), np.array([[10.0, 10]]), np.array([[24.0, 20]]))
-    array([2.])
-    """
-    try:
-        back: Floats = np.linalg.inv(matrix).astype(np.float64)
-    except np.linalg.LinAlgError:
-        return np.full(len(a), np.inf)
-    return np.minimum(_distances(matrix, a, b), _distances(back, b, a))
-
-
-def _distances(matrix: Floats, a: Floats, b: Floats) -> Floats:
-    mapped = a @ matrix[:, :2].T + matrix[:, 2]
-    side = np.sign(np.median(mapped[:, 2])) if len(mapped) else 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.linalg.norm(mapped[:, :2] / mapped[:, 2:] - b, axis=1)
-    return np.where(mapped[:, 2] * side > 0, found, np.inf)

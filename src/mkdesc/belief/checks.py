@@ -1,0 +1,82 @@
+"""The table of checks: each compares one measure with one bound. docs/matching.md shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mkdesc.belief.evidence import Evidence
+
+#: The verdicts there are.
+VERIFIED, AMBIGUOUS, UNVERIFIED = "verified", "ambiguous", "unverified"
+
+
+class Check(NamedTuple):
+    """One reason not to believe a geometry.
+
+    Attributes
+    ----------
+    name
+        Of what is checked.
+    measure
+        A number of the evidence.
+    least, most
+        The measure may not be below, or not above; None: no such bound.
+    verdict
+        Of a pair that fails.
+    words
+        What to tell people; ``{value}`` is the measure, ``{e}`` all the evidence.
+    calibrated
+        What the bound was set on, and what lies on both sides of it.
+    mapping
+        Whether a reconstruction needs it, too: there, other photographs speak about weak pairs.
+    """
+
+    name: str
+    measure: Callable[[Evidence], float]
+    verdict: str
+    words: str
+    calibrated: str
+    least: float | None = None
+    most: float | None = None
+    mapping: bool = False
+
+    def fails(self, value: float) -> bool:
+        """Whether a value of the measure is out of bounds."""
+        return (self.least is not None and value < self.least) or (
+            self.most is not None and value > self.most
+        )
+
+
+CHECKS = (
+    Check(
+        "agreement",
+        lambda e: e.strength,
+        UNVERIFIED,
+        "{e.n_inliers} matches in {e.n_cells} parts of the photographs agree, no more than "
+        "chance explains",
+        "to be filled",
+        least=7.0,
+        mapping=True,
+    ),
+    Check(
+        "repeated structure",
+        lambda e: e.repeated,
+        AMBIGUOUS,
+        "ambiguous, repeated structure: {value:.0%} of what agrees looks the same elsewhere in "
+        "one of the photographs",
+        "to be filled",
+        most=0.5,
+        mapping=True,
+    ),
+    Check(
+        "copies of one template",
+        lambda e: e.different,
+        AMBIGUOUS,
+        "ambiguous, perhaps two copies of one template: {value:.0%} of what lies between the "
+        "matches that agree looks different",
+        "to be filled",
+        most=0.3,
+        mapping=True,
+    ),
+)
