@@ -24,8 +24,6 @@ MIN_GAIN, MAX_IDLE = 1e-4, 2
 MIN_DETERMINANT = 1e-4
 #: Numbers of local maps are at most this; what is as good as nothing.
 LARGEST, TINY = 1e4, 1e-9
-#: Correlation that Gauss-Newton steps are divided by is taken to be at least this.
-MIN_CORRELATION = 0.5
 
 
 def window_weights() -> NDArray[np.float64]:
