@@ -24,7 +24,6 @@ from mkdesc.matching.growing.window import (
     MIN_VARIANCE,
     RADIUS,
     ROW,
-    SHIFTS,
     SIDE,
     TINY,
     window_weights,
@@ -349,7 +348,7 @@ def fit(one, two, px, py, guess, row, level, rule, room):
             break
         if number == rule.judged and best < rule.hope:
             return -1.0
-        n = 2 if number < SHIFTS else 6
+        n = 2 if number < rule.shifts else 6
         for i in range(n):
             step[i] = (step[i] - room.mean[i] * s1) / deviation - room.slope[i]
         solve(room.factor, step, n)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc.matching.growing.fitting import EXACT, ROUGH, Fits, Floats, fit_places
+from mkdesc.matching.growing.fitting import EXACT, Fits, Floats, fit_places
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid
 from mkdesc.matching.growing.rounds import Integers, count_support, find_neighbours, grow
@@ -86,7 +86,7 @@ def grow_from(
     rows, texture = rows[kept], last.texture[kept]
     points, there = places[rows], found[rows]
     guess = turned(points, there, there[:, :2])
-    back = fit_places(two, one, there[:, :2], guess, BACK_LEVEL, ROUGH, n_threads)
+    back = fit_places(two, one, there[:, :2], guess, BACK_LEVEL, EXACT, n_threads)
     returned = np.hypot(*(back.found[:, :2] - points).T)
     kept = (back.correlation >= 0) & (returned <= options.max_return)
     rows = rows[kept]

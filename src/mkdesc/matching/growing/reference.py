@@ -69,7 +69,6 @@ from mkdesc.matching.growing.window import (
     MIN_GAIN,
     MIN_VARIANCE,
     RADIUS,
-    SHIFTS,
     TINY,
     window_weights,
 )
@@ -154,7 +153,7 @@ def fit_place(
             break
         if number == rule.judged and best.correlation < rule.hope:
             return None
-        n = 2 if number < SHIFTS else 6
+        n = 2 if number < rule.shifts else 6
         step = np.zeros(6)
         step[:n] = np.linalg.solve(equations[:n, :n], mean(j * (z - t)[..., None])[:n])
         length = np.hypot(step[0], step[1])
