@@ -1,7 +1,7 @@
 """Matches grown by the photographs: how many are right, how exact, and what they cost.
 
-``python benchmarks/growing.py graf bark`` for these sequences of ../shared/data/sequences, all without a name; the parts
-``--parts speed planes depth`` one by one. Sequences to choose by: bark, bikes, graf, ubc.
+``python benchmarks/growing.py graf bark`` for these sequences of ../shared/data/sequences, all
+without a name; ``--parts speed`` and no others. Sequences to choose by: bark, bikes, graf, ubc.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from mkdesc.evaluation.photographs.homography_scores import (
     moved,
 )
 from mkdesc.images import read_gray
-from mkdesc.matching.growing.fitting import EXACT, ROUGH, fit_places
 from mkdesc.matching.growing.dense import grow_dense
+from mkdesc.matching.growing.fitting import EXACT, ROUGH, fit_places
 from mkdesc.matching.growing.grow import grow_matches
 from mkdesc.matching.growing.pyramid import make_pyramid
 
@@ -102,26 +102,18 @@ def speed(data: Path, rounds: int = 5) -> None:
         found = grow_matches(*pyramids, one.points, two.points, pairs, n_threads=1)
         guess = np.column_stack([found.points_b + 0.7, found.maps.reshape(-1, 4)])
         print(f"\n{name}, {len(one.points)} and {len(two.points)} keypoints, {len(pairs)} pairs")
-        calls = {
-            "pyramids of both, ms": lambda images=images: [make_pyramid(i) for i in images],
-            "grown from both, with pyramids, ms": lambda images=images, k=(one.points, two.points, pairs): (
-                grow_matches(*images, *k, n_threads=1)
-            ),
-        }
-        for label, call in calls.items():
-            print(f"{label}: {1e3 * fastest(call, rounds):.1f}")
+        k = one.points, two.points, pairs
+        seconds = fastest(lambda images=images: [make_pyramid(i) for i in images], rounds)
+        print(f"pyramids of both, ms: {1e3 * seconds:.1f}")
+        seconds = fastest(lambda i=images, k=k: grow_matches(*i, *k, n_threads=1), rounds)
+        print(f"grown from both, with pyramids, ms: {1e3 * seconds:.1f}")
         for label, level, rule in (("rough", 1, ROUGH), ("exact", 0, EXACT)):
-            seconds = fastest(
-                lambda l=level, r=rule, p=pyramids, f=found, g=guess: fit_places(
-                    *p, f.points_a, g, l, r
-                ),
-                rounds,
-            )
+            arguments = *pyramids, found.points_a, guess, level, rule
+            seconds = fastest(lambda arguments=arguments: fit_places(*arguments), rounds)
             print(f"one {label} fit from 1 px away, us: {1e6 * seconds / len(guess):.2f}")
         for grid in (8, 4):
-            seconds = fastest(
-                lambda g=grid, p=pyramids, f=found: grow_dense(*p, f, g, n_threads=1), 2
-            )
+            arguments = *pyramids, found, grid
+            seconds = fastest(lambda given=arguments: grow_dense(*given, n_threads=1), 2)
             dense = grow_dense(*pyramids, found, grid)
             print(f"grid={grid}, s of CPU: {seconds:.2f}, {len(dense.points_a)} places")
 
@@ -174,8 +166,8 @@ def planes(data: Path, names: list[str], keypoints: int) -> None:
             for name, score in by_name.items()
         )
         print(
-            f"| {method}{', grown' if grown else ''} | {distinct:.0f} | {distinct / base:.2f} | {right / count:.3f} "
-            f"| {near:.0f} | {1e3 * seconds / 5 / len(names):.0f} | {each} |"
+            f"| {method}{', grown' if grown else ''} | {distinct:.0f} | {distinct / base:.2f} "
+            f"| {right / count:.3f} | {near:.0f} | {1e3 * seconds / 5 / len(names):.0f} | {each} |"
         )
     for method, seconds in methods.seconds.items():
         print(f"{method}: {1e3 * np.median(seconds):.1f} ms of CPU a photograph")
