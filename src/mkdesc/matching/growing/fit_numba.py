@@ -19,13 +19,11 @@ from mkdesc.matching.growing.window import (
     LONGEST_STEP,
     MAX_IDLE,
     MAX_SWELLING,
-    MIN_CORRELATION,
     MIN_DETERMINANT,
     MIN_GAIN,
     MIN_VARIANCE,
     RADIUS,
     ROW,
-    SHIFTS,
     SIDE,
     TINY,
     window_weights,
@@ -194,8 +192,6 @@ def factorise(room):
     a, b, c = h[0, 0], h[1, 0], h[1, 1]
     texture = 0.5 * (a + c) - math.sqrt(0.25 * (a - c) * (a - c) + b * b)
     for i in range(6):
-        for j in range(i + 1):
-            h[i, j] -= slope[i] * slope[j]
         h[i, i] = h[i, i] * (1 + DAMPING) + TINY
     for i in range(6):
         for j in range(i + 1):
@@ -352,11 +348,9 @@ def fit(one, two, px, py, guess, row, level, rule, room):
             break
         if number == rule.judged and best < rule.hope:
             return -1.0
-        n = 2 if number < SHIFTS else 6
-        gain = 1 / max(correlation, MIN_CORRELATION)
+        n = 2 if number < rule.shifts else 6
         for i in range(n):
-            own = (step[i] - room.mean[i] * s1) / deviation
-            step[i] = gain * (own - correlation * room.slope[i])
+            step[i] = (step[i] - room.mean[i] * s1) / deviation - room.slope[i]
         solve(room.factor, step, n)
         length = math.sqrt(step[0] * step[0] + step[1] * step[1])
         shorter = LONGEST_STEP / max(length, LONGEST_STEP)

@@ -24,6 +24,8 @@ class Rule(NamedTuple):
     ----------
     steps
         At most.
+    shifts
+        The first of them, which move the place only.
     reach
         Samples that the place may move; if it moves farther, there is no fit.
     still
@@ -33,14 +35,15 @@ class Rule(NamedTuple):
     """
 
     steps: int
+    shifts: int
     reach: float
     still: float
     judged: int = 3
-    hope: float = 0.3
+    hope: float = 0.4
 
 
-#: Of fits that only need to be near enough for the next, and of the last ones.
-ROUGH, EXACT = Rule(10, 4.0, 0.1), Rule(12, 2.0, 0.03)
+#: Of guesses; and of what is nearly right, and should be as exact as can be.
+ROUGH, EXACT = Rule(8, 2, 4.0, 0.1), Rule(12, 0, 2.0, 0.03)
 
 
 class Fits(NamedTuple):

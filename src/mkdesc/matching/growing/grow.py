@@ -15,8 +15,8 @@ from mkdesc.matching.growing.arguments import (
     checked_pairs,
     maps_of_keypoints,
 )
-from mkdesc.matching.growing.fitting import Fits, Floats
-from mkdesc.matching.growing.growth import Grown, best_of_each, fit_guesses, grow_from, turned
+from mkdesc.matching.growing.fitting import ROUGH, Fits, Floats, fit_places
+from mkdesc.matching.growing.growth import SEED_LEVEL, Grown, best_of_each, grow_from, turned
 from mkdesc.matching.growing.merging import name_nearest, one_for_each_place
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid, make_pyramid
@@ -120,7 +120,8 @@ def grow_matches(
     local = maps_of_keypoints(a[i], b[j]) if maps is None else checked_maps(maps, len(rows))
     one, two = make_pyramid(image_a), make_pyramid(image_b)
     at_a, at_b = np.ascontiguousarray(a[:, :2]), np.ascontiguousarray(b[:, :2])
-    forth = fit_guesses(one, two, at_a[i], np.column_stack([at_b[j], local]), threads)
+    guess = np.column_stack([at_b[j], local])
+    forth = fit_places(one, two, at_a[i], guess, SEED_LEVEL, ROUGH, threads)
     back = Fits(turned(at_a[i], forth.found, at_b[j]), forth.correlation, forth.texture)
     from_a = grow_from(one, two, at_a, *best_of_each(len(a), i, forth), options, threads)
     from_b = grow_from(two, one, at_b, *best_of_each(len(b), j, back), options, threads)

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc.matching.growing.fitting import EXACT, ROUGH, Fits, Floats, fit_places
+from mkdesc.matching.growing.fitting import EXACT, Fits, Floats, fit_places
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid
 from mkdesc.matching.growing.rounds import Integers, count_support, find_neighbours, grow
 
-#: Levels at which guesses are fitted, one after the other; that of the last fit of what has
-#: grown; and that of the fit from the other photograph back.
-SEED_LEVELS, LAST_LEVEL, BACK_LEVEL = (2, 1), 0, 1
-#: Correlation of a finer fit that is better than a coarser one.
-MIN_FINER = 0.5
+#: Levels at which guesses are fitted; at which what has grown is fitted for the last time; and
+#: at which it is fitted from the other photograph back.
+SEED_LEVEL, LAST_LEVEL, BACK_LEVEL = 2, 0, 1
+#: How many of the nearest seeds must expect a seed where it is.
+SEED_SUPPORT = 2
 
 
 class Grown(NamedTuple):
@@ -70,8 +70,12 @@ def grow_from(
         How many work.
     """
     near = find_neighbours(places, options.neighbours)
-    known = np.where(correlation >= options.min_correlation, correlation, -1.0)
-    known[count_support(places, near, found, known, options) == 0] = -1
+    known = np.full(len(places), -1.0)
+    seeds = np.flatnonzero(correlation >= options.min_correlation)
+    around = find_neighbours(places[seeds], options.neighbours)
+    agree = count_support(places[seeds], around, found[seeds], correlation[seeds], options)
+    seeds = seeds[agree >= SEED_SUPPORT]
+    known[seeds] = correlation[seeds]
     found, known = grow(one, two, places, near, found, known, options, n_threads)
     rows = np.flatnonzero(known >= 0)
     last = fit_places(one, two, places[rows], found[rows], LAST_LEVEL, EXACT, n_threads)
@@ -82,34 +86,13 @@ def grow_from(
     rows, texture = rows[kept], last.texture[kept]
     points, there = places[rows], found[rows]
     guess = turned(points, there, there[:, :2])
-    back = fit_places(two, one, there[:, :2], guess, BACK_LEVEL, ROUGH, n_threads)
+    back = fit_places(two, one, there[:, :2], guess, BACK_LEVEL, EXACT, n_threads)
     returned = np.hypot(*(back.found[:, :2] - points).T)
     kept = (back.correlation >= 0) & (returned <= options.max_return)
     rows = rows[kept]
     return Grown(
         *(rows, points[kept], there[kept], known[rows], texture[kept], returned[kept]),
         agree=agree[rows],
-    )
-
-
-def fit_guesses(
-    one: Pyramid, two: Pyramid, places: Floats, guess: Floats, n_threads: int = 1
-) -> Fits:
-    """Fits of guesses, coarse ones first; where a finer one is no good, the coarser one stays."""
-    found = fit_places(one, two, places, guess, SEED_LEVELS[0], ROUGH, n_threads)
-    for level in SEED_LEVELS[1:]:
-        finer = fit_places(one, two, places, found.found, level, ROUGH, n_threads)
-        found = better_of(found, finer, MIN_FINER)
-    return found
-
-
-def better_of(coarse: Fits, fine: Fits, least: float) -> Fits:
-    """The finer fits, if their correlation is high enough, or else the coarser ones."""
-    good = fine.correlation >= least
-    return Fits(
-        np.where(good[:, None], fine.found, coarse.found),
-        np.where(good, fine.correlation, coarse.correlation),
-        np.where(good, fine.texture, coarse.texture),
     )
 
 

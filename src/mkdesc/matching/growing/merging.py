@@ -35,15 +35,16 @@ def one_for_each_place(points: Floats, found: Floats, options: GrowOptions) -> N
             cKDTree(xy).query_pairs(options.apart, output_type="ndarray")
             for xy in (points, found[:, :2])
         ]
-        pairs = np.unique(np.sort(np.concatenate(near), axis=1), axis=0).astype(np.int64)
-        one, two = pairs.T
+        n = len(points)
+        one, two = np.divmod(np.unique(np.concatenate(near) @ np.array([n, 1])), n)
         here, there = points[two] - points[one], found[two, :2] - found[one, :2]
         u = (found[one, 2:4] * here).sum(axis=1)
         v = (found[one, 4:6] * here).sum(axis=1)
         within = options.tolerance + options.tolerance_share * np.hypot(u, v)
         elsewhere = np.hypot(there[:, 0] - u, there[:, 1] - v) > within
         same = (np.hypot(*here.T) < options.apart) & (np.hypot(*there.T) < options.apart)
-        _compiled()(np.ascontiguousarray(pairs[elsewhere | same]), gone)
+        pairs = np.column_stack([one, two])[elsewhere | same].astype(np.int64)
+        _compiled()(pairs, gone)
     return np.flatnonzero(~gone)
 
 

@@ -73,7 +73,8 @@ def make_pyramid(image: ArrayLike | Pyramid) -> Pyramid:
     check_gray_range(gray)
     if max(gray.shape) > LONGEST or gray.size > LARGEST:
         raise ValueError(
-            f"image: expected at most {LONGEST} pixels a side and {LARGEST} in all, got {gray.shape}"
+            f"image: expected at most {LONGEST} pixels a side and {LARGEST} in all, got "
+            f"{gray.shape}"
         )
     shapes = [gray.shape]
     while len(shapes) < MAX_LEVELS and min(shapes[-1]) > MIN_HALVED:

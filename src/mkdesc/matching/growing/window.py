@@ -12,8 +12,6 @@ SIDE, ROW = 2 * RADIUS + 1, 2 * RADIUS + 2
 
 #: Variance of gray levels that a window must have: less is noise.
 MIN_VARIANCE = 4.0
-#: Steps that move the place only, before all six numbers are fitted.
-SHIFTS = 2
 #: How much the diagonal of the normal equations is raised, as a share of it.
 DAMPING = 1e-3
 #: A step moves the place by one sample at most; and changes areas by this factor at most.
@@ -24,8 +22,6 @@ MIN_GAIN, MAX_IDLE = 1e-4, 2
 MIN_DETERMINANT = 1e-4
 #: Numbers of local maps are at most this; what is as good as nothing.
 LARGEST, TINY = 1e4, 1e-9
-#: Correlation that Gauss-Newton steps are divided by is taken to be at least this.
-MIN_CORRELATION = 0.5
 
 
 def window_weights() -> NDArray[np.float64]:
