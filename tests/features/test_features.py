@@ -355,10 +355,11 @@ def test_bits_take_the_place_of_orbs(image, turned):
     assert share_right([pair[0] for pair in found], matches, turned[1]) > 0.8
     pair = mkdesc.match_images(image, turned[0], features)
     assert pair.verdict == "verified"
-    assert (pair.distances == pair.distances.round()).all()
-    for how in ("wide", "guided"):
-        with pytest.raises(ValueError, match="features: bits are compared between two"):
-            mkdesc.match_images(image, turned[0], features, **{how: True})
+    known = pair.distances[~np.isnan(pair.distances)]
+    assert len(known) > 50
+    assert (known == known.round()).all()
+    with pytest.raises(ValueError, match="features: bits are compared between two"):
+        mkdesc.match_images(image, turned[0], features, wide=True)
     with pytest.raises(ValueError, match="output: expected a multiple of 8 numbers for bits"):
         mkdesc.Features(model=mkdesc.MKD("polar"), output="bits")
 

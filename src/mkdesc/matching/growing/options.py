@@ -39,7 +39,7 @@ class GrowOptions:
     ValueError: min_correlation: expected a number > 0 and <= 1, got 2
     """
 
-    min_correlation: float = 0.7
+    min_correlation: float = 0.8
     neighbours: int = 12
     min_agree: int = 3
     tolerance: float = 2.0
