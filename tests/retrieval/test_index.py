@@ -391,6 +391,13 @@ def test_what_cannot_be_looked_up(index, scenes):
     assert len(index.find(scenes / "1/2.png", 1000)) == 8
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes")
+def test_pipes_are_not_waited_for(index, tmp_path):
+    os.mkfifo(tmp_path / "query.png")
+    with pytest.raises(ValueError, match=r"query\.png: is a device or a pipe, expected"):
+        index.find(tmp_path / "query.png")
+
+
 def test_settings_are_not_mixed(index, scenes):
     other = Settings(max_keypoints=200, output="uint8")
     with pytest.raises(ValueError, match=r"other settings .max_keypoints 300 instead of 200"):

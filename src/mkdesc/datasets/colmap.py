@@ -5,6 +5,8 @@ COLMAP has (0.5, 0.5) at the centre of the first pixel; OpenCV, and all of this 
 
 from __future__ import annotations
 
+import signal
+import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -33,7 +35,15 @@ def pycolmap_module() -> Any:
     with needed("COLMAP needs pycolmap", "colmap"):
         import pycolmap
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
+    _heed_sigterm()
     return pycolmap
+
+
+def _heed_sigterm() -> None:
+    """Give SIGTERM back to Python: COLMAP's own handler prints where every call was."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 @cache

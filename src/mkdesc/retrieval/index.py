@@ -20,6 +20,7 @@ from mkdesc._support.workfolder import same_input, same_size
 from mkdesc.features.features import Features
 from mkdesc.features.image_features import ImageFeatures, describe_image, load_features
 from mkdesc.features.matches import Box, check_box
+from mkdesc.images.listing import check_no_pipe
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.collecting import STRONGEST
@@ -199,6 +200,7 @@ class Index:
         check_integer("k", k)
         file = Path(query) if isinstance(query, (str, os.PathLike)) else None
         if file is not None:
+            check_no_pipe(file)
             image: Any = read_gray(file, max_pixels, as_stored=self.settings.as_stored)
         else:
             image = np.asarray(query)
