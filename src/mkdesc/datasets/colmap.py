@@ -47,7 +47,7 @@ def _heed_sigterm() -> None:
 
 
 @cache
-def _camera_parameters() -> dict[int, int]:
+def camera_parameters() -> dict[int, int]:
     """How many numbers a camera has, by COLMAP's numbers of the camera models."""
     pycolmap = pycolmap_module()
     models = {name: int(kind) for name, kind in pycolmap.CameraModelId.__members__.items()}
@@ -92,7 +92,7 @@ def read_model(model: str | Path) -> pycolmap.Reconstruction:
             f"{folder}: no COLMAP model (points3D.txt or points3D.bin) in this folder"
         )
     pycolmap = pycolmap_module()
-    check_sizes(folder, _camera_parameters())
+    check_sizes(folder, camera_parameters())
     try:
         return pycolmap.Reconstruction(str(folder))
     except MemoryError:
