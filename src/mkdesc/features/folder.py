@@ -124,6 +124,8 @@ def extract_features(
             if reason is not None:
                 bad[names[index]] = reason
             progress("describing", len(kept) + done, len(images))
+    for name in bad:
+        features_path(target, name).unlink(missing_ok=True)  # of what it was before
     return Extracted([name for name in names if name not in bad], kept, bad)
 
 
@@ -194,7 +196,7 @@ def _lost(piece: tuple[Path, Path], reason: str) -> str:
 
 
 def _is_kept(folder: Path, name: str, image: Path) -> bool:
-    """Whether an image has features that are its own and can be read; others are removed."""
+    """Whether an image has features that are its own and can be read."""
     path = features_path(folder, name)
     try:
         found = load_features(folder, name)
@@ -208,9 +210,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     now = same_input(known, image)
     if now != known:
         check_own(path)
-    if now is None:
-        path.unlink()
-    elif now != known:
+    if now not in (None, known):
         save_file(path, replace(found, source=np.array(now)))
     return now is not None
 
