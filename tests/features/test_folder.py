@@ -100,6 +100,18 @@ def test_bad_images_stop_nothing(folder):
     assert load_features(folder / "out", "flat.png").descriptors.shape == (0, 128)
 
 
+def test_names_that_leave_no_room_for_an_ending_are_left_out(folder):
+    most = "x" * 247 + ".png"
+    for name in (most, f"y{most}"):  # 251 and 252 bytes; with .npz there may be 255
+        (folder / "in" / name).symlink_to("a.png")
+    images = find_images([folder / "in"])
+    for _ in range(2):
+        done = extract_features(images, folder / "out", settings=SETTINGS)
+        assert sorted([*done.done, *done.kept]) == ["a.png", "b.png", "sub/a.png", most]
+        assert list(done.bad) == [f"y{most}"]
+        assert "its name is too long" in done.bad[f"y{most}"]
+
+
 def test_an_interrupted_run_leaves_whole_files(folder, monkeypatch):
     real = batch.read_gray
 

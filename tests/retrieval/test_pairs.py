@@ -11,6 +11,7 @@ from mkdesc.features.settings import Settings
 from mkdesc.retrieval.pairs import (
     AT_HAND,
     all_pairs,
+    check_output,
     near_pairs,
     read_pairs,
     sequential_pairs,
@@ -127,6 +128,8 @@ def test_pairs_are_written_as_they_are_read(tmp_path):
     assert read_pairs(tmp_path / "pairs.txt", ["a.png", "b.png", "c/d.png"]) == pairs
     with pytest.raises(ValueError, match=r"'a b\.png': expected a name without spaces"):
         write_pairs(tmp_path / "pairs.txt", [("a b.png", "c.png")])
+    with pytest.raises(ValueError, match=r"'\\udce9\.png': expected a name in UTF-8 for a list"):
+        check_output(tmp_path / "pairs.txt", ["a.png", "\udce9.png"])
 
 
 def test_all_pairs_come_once_and_in_reach():
