@@ -167,6 +167,16 @@ def damage(output, kind):
     output.write_bytes(data)
 
 
+def test_a_name_that_is_too_long_is_left_out(photos, output):
+    name = "x" * 251 + ".png"
+    (photos / name).symlink_to("a.png")
+    for _ in range(2):
+        found = extract_to([photos], output, settings=SETTINGS)
+        assert list(found.bad) == [name]
+    assert sorted(keypoints(output)) == NAMES
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
 @pytest.mark.parametrize("content", ["scalar", "of a kind that cannot be read"])
 def test_what_others_keep_is_not_taken_for_damaged(photos, tmp_path, content):
     h5py = pytest.importorskip("h5py")
