@@ -77,6 +77,15 @@ def test_bundled_files_are_known_by_their_content(folder, monkeypatch, what):
         extract_features(images, folder / "out", settings=SETTINGS)
 
 
+def test_settings_may_be_numbers_of_numpy(folder):
+    images = find_images([folder / "in"])
+    for number in (np.int64, np.int8):
+        theirs = Settings(max_keypoints=number(30), side=[np.float32(20), number(40)])
+        done = extract_features(images, folder / "out", settings=theirs)
+    assert done.kept == ["a.png", "b.png", "sub/a.png"]
+    assert theirs == Settings(max_keypoints=30, side=(20.0, 40.0))
+
+
 def test_models_are_named_if_they_can_be(folder):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", settings=SETTINGS)
