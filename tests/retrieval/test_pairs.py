@@ -141,6 +141,11 @@ def test_all_pairs_come_once_and_in_reach():
 
 def test_pairs_from_a_file(tmp_path):
     file = tmp_path / "pairs.txt"
+    file.write_text("b.jpg a.jpg\n", encoding="utf-8-sig")  # as Windows may write it
+    assert read_pairs(file, ["a.jpg", "b.jpg"]) == [("a.jpg", "b.jpg")]
+    file.write_text("b.jpg a.jpg\n", encoding="utf-16")
+    with pytest.raises(ValueError, match=r"pairs\.txt: not text in UTF-8"):
+        read_pairs(file, ["a.jpg", "b.jpg"])
     file.write_text("# comment\nb.jpg a.jpg\n\na.jpg b.jpg\na.jpg c.jpg\nc.jpg c.jpg\n")
     expected = [("a.jpg", "b.jpg"), ("a.jpg", "c.jpg")]
     assert read_pairs(file, {"a.jpg", "b.jpg", "c.jpg"}) == expected

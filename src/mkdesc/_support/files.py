@@ -341,9 +341,11 @@ def _exchange(new: Path, old: Path) -> None:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file; ValueError for other bytes."""
+    """The text of a UTF-8 file, without the mark that Windows begins some with; ValueError for
+    other bytes.
+    """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not text in UTF-8 ({error.reason})") from None
 
