@@ -62,10 +62,10 @@ def check_names(names: Iterable[str], whose: str) -> None:
             raise ValueError(f"{name!r}: expected a name in UTF-8 for {whose}") from None
 
 
-def check_no_pipe(file: Path) -> None:
+def check_no_pipe(file: Path, expected: str = "a photograph or a folder") -> None:
     """Refuse pipes and devices: whoever reads them may wait for ever, or fill all memory."""
     if file.exists() and not file.is_file() and not file.is_dir():
-        raise ValueError(f"{file}: {_NO_FILE}, expected a photograph or a folder")
+        raise ValueError(f"{file}: {_NO_FILE}, expected {expected}")
 
 
 def _images_of(source: Path) -> dict[str, Path]:
