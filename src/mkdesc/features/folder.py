@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import warnings
@@ -101,9 +102,15 @@ def extract_features(
     described = how.to_json()
     features = how.make(device=device)  # refuses what is wrong before anything is written
     work_folder(target).open(json.loads(described))
-    kept = [name for name, file in images.items() if _is_kept(target, name, file)]
+    bad = {
+        name: f"{file}: its name is too long for a file of features"
+        for name, file in images.items()
+        if _is_too_long(features_path(target, name))
+    }
+    usable = {name: file for name, file in images.items() if name not in bad}
+    kept = [name for name, file in usable.items() if _is_kept(target, name, file)]
     there = set(kept)
-    names = [name for name in images if name not in there]
+    names = [name for name in usable if name not in there]
 
     # Other processes may work in another folder; messages here name files as their user does.
     elsewhere = not share_memory(workers)
@@ -111,8 +118,8 @@ def extract_features(
     if elsewhere:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
     describe = partial(_describe_file, how, described, max_pixels, device, elsewhere)
-    progress("describing", len(kept), len(images))
-    bad: dict[str, str] = {}
+    progress("describing", len(kept), len(usable))
+    lost: dict[str, str] = {}
     outcomes: Iterable[tuple[int, str | None]]
     module = None if elsewhere else features.on_device()
     if module is None:
@@ -122,9 +129,11 @@ def extract_features(
     with nullcontext() if elsewhere or len(names) < 2 else one_opencv_thread_each():
         for done, (index, reason) in enumerate(outcomes, 1):
             if reason is not None:
-                bad[names[index]] = reason
-            progress("describing", len(kept) + done, len(images))
-    return Extracted([name for name in names if name not in bad], kept, bad)
+                lost[names[index]] = reason
+            progress("describing", len(kept) + done, len(usable))
+    for name in lost:
+        features_path(target, name).unlink(missing_ok=True)  # of what it was before
+    return Extracted([name for name in names if name not in lost], kept, bad | lost)
 
 
 def work_folder(folder: Path) -> WorkFolder:
@@ -193,8 +202,17 @@ def _lost(piece: tuple[Path, Path], reason: str) -> str:
     return f"{piece[0]}: {reason}"
 
 
+def _is_too_long(path: Path) -> bool:
+    """Whether no file can be called so."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    return False
+
+
 def _is_kept(folder: Path, name: str, image: Path) -> bool:
-    """Whether an image has features that are its own and can be read; others are removed."""
+    """Whether an image has features that are its own and can be read."""
     path = features_path(folder, name)
     try:
         found = load_features(folder, name)
@@ -208,9 +226,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     now = same_input(known, image)
     if now != known:
         check_own(path)
-    if now is None:
-        path.unlink()
-    elif now != known:
+    if now not in (None, known):
         save_file(path, replace(found, source=np.array(now)))
     return now is not None
 

@@ -22,6 +22,9 @@ BLOBS: dict[str, Any] = {"contrast": 0.01}
 #: Where two views are known to show the same: smaller, weaker and longer blobs, too.
 FINE_BLOBS: dict[str, Any] = {"contrast": 0.005, "edge": 20.0, "sigma": 1.2}
 
+#: Pixels on a side below which an image has no keypoints: some of OpenCV's detectors fail on it.
+SMALLEST = 3
+
 #: The OpenCV object that each thread used last, and what it was made by.
 _local = threading.local()
 
@@ -54,6 +57,8 @@ class _ByName:
         if getattr(_local, "made_by", None) != self:
             _local.detector = getattr(opencv(), self.FACTORY)(**self.options())
             _local.made_by = self
+        if min(gray.shape) < SMALLEST:
+            return Keypoints.from_opencv(())
         return Keypoints.from_opencv(_local.detector.detect(gray, mask))
 
 
