@@ -26,7 +26,7 @@ from mkdesc._support.npy import BROKEN, array_of, reason_of
 from mkdesc._support.optional import needed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import pycolmap_module, read_model, to_colmap_pixels
-from mkdesc.images.header import read_header
+from mkdesc.images.reading import image_size
 
 #: Pairs of views whose directions differ by more degrees have too little in common.
 MAX_ANGLE = 75.0
@@ -170,10 +170,7 @@ def _strecha_views(folder: Path) -> list[_View]:
         if not (numbers[24:26] >= 1).all():
             raise ValueError(f"{file}: expected a width and a height, got {numbers[24:26]}")
         _check_pose(file, (matrix,), rotation, numbers[21:24])
-        header = read_header(_existing(image).read_bytes())
-        if not header.width or not header.height:
-            raise ValueError(f"{image}: damaged, or of a format whose header is not known")
-        smaller = np.array([header.width, header.height]) / numbers[24:26]
+        smaller = np.array(image_size(_existing(image))) / numbers[24:26]
         matrix = _resized(matrix, smaller)
         views.append(_View(image, Camera(matrix), rotation, -rotation @ numbers[21:24]))
     return views

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc.descriptor import MKD
 from mkdesc.features.features import Features
-from mkdesc.images.reading import opencv, read_gray, reduced
+from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.learn.photos import list_photos
 
 #: Pixels of the longer side that photographs are reduced to, and keypoints of each.
