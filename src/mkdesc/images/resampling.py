@@ -38,6 +38,21 @@ def shrunk(image: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8
     return np.ascontiguousarray(out + 0.5).astype(np.uint8)
 
 
+def resized(image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:
+    """An image (H, W) or (H, W, 3), as many times as large.
+
+    >>> resized(np.zeros((10, 20, 3), np.uint8), 2.5).shape
+    (25, 50, 3)
+    """
+    height, width = (max(1, round(scale * n)) for n in image.shape[:2])
+    if scale <= 1:
+        return shrunk(image, (height, width))
+    from PIL import Image
+
+    large = Image.fromarray(np.ascontiguousarray(image)).resize((width, height))  # bicubic
+    return np.array(large)
+
+
 def _averages(n: int, length: int) -> Any:
     """The sparse matrix (length, n) that averages n numbers to fewer."""
     from scipy.sparse import csr_array
