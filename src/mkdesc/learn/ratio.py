@@ -180,7 +180,7 @@ def random_view(
         Draws rotation (any, for three in ten), scale (e^-0.5 to e^0.5), corners (moved by up to
         15%), blur, gamma and noise.
     """
-    cv2 = opencv()
+    cv2 = opencv("learning from photographs")
     height, width = gray.shape
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     middle = corners.mean(axis=0)

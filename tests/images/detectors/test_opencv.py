@@ -67,6 +67,14 @@ def test_there_may_be_none():
         assert len(make_detector("sift").detect(flat)) == 0
 
 
+@pytest.mark.parametrize("name", ["sift", "orb", "fast", "gftt", "mser"])
+def test_photographs_may_be_a_pixel_wide(name):
+    """OpenCV's own ORB and MSER raise."""
+    noise = np.random.default_rng(0).integers(0, 256, (50, 2), np.uint8)
+    for small in (noise, noise[:, :1], noise[:1], noise[:1, :1]):
+        assert len(make_detector(name).detect(np.ascontiguousarray(small))) < 50
+
+
 def test_many_threads_may_use_one_and_processes_get_it(image):
     for detector in (make_detector("sift"), make_detector("sift", **BLOBS)):
         detector = pickle.loads(pickle.dumps(detector))

@@ -35,12 +35,14 @@ class _ByName:
     n_threads: int | None = None
 
     FACTORY: ClassVar[str]
+    #: Pixels of the shorter side below which OpenCV raises.
+    MIN_SIDE: ClassVar[int] = 1
     side: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        cv2 = opencv()
+        name = type(self).__name__.lower()
+        cv2 = opencv(f"the detector {name}")
         if not hasattr(cv2, self.FACTORY):
-            name = type(self).__name__.lower()
             raise ValueError(
                 f"detector: this OpenCV ({cv2.__version__}) has no {name} (cv2.{self.FACTORY})"
             )
@@ -51,6 +53,8 @@ class _ByName:
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.Detector`."""
+        if min(gray.shape) < self.MIN_SIDE:
+            return Keypoints.from_opencv([])
         if getattr(_local, "made_by", None) != self:
             _local.detector = getattr(opencv(), self.FACTORY)(**self.options())
             _local.made_by = self
@@ -98,6 +102,7 @@ class Orb(_ByName):
     """ORB's corners; their size is that of ORB's own patch."""
 
     FACTORY = "ORB_create"
+    MIN_SIDE = 2
     side = 2.0
 
     def options(self) -> dict[str, Any]:
@@ -140,6 +145,7 @@ class Mser(_ByName):
     """Maximally stable extremal regions, as upright discs."""
 
     FACTORY = "MSER_create"
+    MIN_SIDE = 3
 
 
 @dataclass(frozen=True)
