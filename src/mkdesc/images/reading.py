@@ -79,6 +79,10 @@ def one_opencv_thread_each() -> Iterator[None]:
         cv2.setNumThreads(before)
 
 
+class NotAnImage(ValueError):
+    """A file does not begin as an image does."""
+
+
 def open_image(file: BinaryIO) -> ImageFile:
     """An image of Pillow's, of which only the header has been read.
 
@@ -102,7 +106,7 @@ def open_image(file: BinaryIO) -> ImageFile:
             module, _, kind = name.partition(".")
             image: ImageFile = getattr(import_module(f"PIL.{module}"), kind)(file)
             return image
-    raise ValueError("no known format")
+    raise NotAnImage("not an image of a known format (JPEG, PNG, BMP, PNM, WebP, TIFF, JPEG 2000)")
 
 
 def image_size(path: str | Path) -> tuple[int, int]:
@@ -137,7 +141,7 @@ def read_gray(
     """
     image = _read(Path(path), max_pixels, as_stored, "L")
     if not image.mode.startswith("I"):
-        with _naming(path):
+        with _naming(path, "cannot be made gray: "):
             if image.mode == "F":
                 return as_gray_uint8(np.asarray(image))
             return np.array(image.convert("L"))
@@ -196,13 +200,13 @@ def _read(path: Path, max_pixels: int, as_stored: bool, mode: str) -> ImageFile:
 
 
 @contextmanager
-def _naming(path: str | Path) -> Iterator[None]:
+def _naming(path: str | Path, problem: str = "truncated or damaged: ") -> Iterator[None]:
     """Turn what a decoder raises for a damaged file, which can be anything, into one message."""
     try:
         yield
     except MemoryError:
         raise
+    except NotAnImage as error:
+        raise ValueError(f"{path}: {error}") from None
     except Exception as error:
-        raise ValueError(
-            f"{path}: truncated, damaged or not an image that can be read: {error}"
-        ) from error
+        raise ValueError(f"{path}: {problem}{error}") from error
