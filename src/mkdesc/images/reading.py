@@ -42,6 +42,8 @@ _FORMATS = {
 }
 _MAGIC_BYTES = 12
 
+#: Where Pillow says what is wrong with a file, besides raising.
+_LOGGER = logging.getLogger("PIL")
 #: Keeps Pillow from warning of tags that nothing here depends on.
 _NO_NOTES = ("ignore", None, Warning, re.compile(r"PIL\."), 0)
 
@@ -98,7 +100,8 @@ def open_image(file: BinaryIO) -> ImageFile:
     """
     if warnings.filters[:1] != [_NO_NOTES]:  # catch_warnings is not made for threads
         warnings.filterwarnings("ignore", module=_NO_NOTES[3].pattern)
-        logging.getLogger("PIL").addHandler(logging.NullHandler())
+        if not _LOGGER.handlers:
+            _LOGGER.addHandler(logging.NullHandler())  # otherwise errors would be printed
     start = file.read(_MAGIC_BYTES)
     file.seek(0)
     for magic, name in _FORMATS.items():
