@@ -179,7 +179,7 @@ class Features:
             check_gray_range(gray)
             where = None if mask is None else _as_mask(mask, gray.shape)
             return module.extract_array(gray, where)
-        found = self._detect(gray, mask)
+        found = self.find_keypoints(gray, mask)
         return found, self.describe(gray, found)
 
     def on_device(self) -> DeviceFeatures | None:
@@ -201,7 +201,14 @@ class Features:
             self._module = made.to(chosen_device(self._device)).eval()
         return self._module
 
-    def _detect(self, image: ArrayLike, mask: ArrayLike | None) -> Keypoints:
+    def find_keypoints(self, image: ArrayLike, mask: ArrayLike | None = None) -> Keypoints:
+        """Keypoints of an image, the strongest first, as arrays; :meth:`detect` gives objects.
+
+        Parameters
+        ----------
+        image, mask
+            As for :meth:`detect`.
+        """
         gray = as_gray_uint8(image)
         where = None if mask is None else _as_mask(mask, gray.shape)
         found = self.detector.detect(gray, where)
@@ -217,7 +224,7 @@ class Features:
         mask
             bool or uint8 (H, W): keypoints are looked for where it is not zero.
         """
-        return tuple(self._detect(image, mask).to_opencv())
+        return tuple(self.find_keypoints(image, mask).to_opencv())
 
     def compute(
         self, image: ArrayLike, keypoints: Sequence[cv2.KeyPoint], descriptors: None = None

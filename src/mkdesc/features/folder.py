@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,13 +30,7 @@ from mkdesc.features.image_features import (
     save_file,
 )
 from mkdesc.features.settings import Settings
-from mkdesc.images.reading import (
-    MAX_PIXELS,
-    has_opencv,
-    one_opencv_thread_each,
-    opencv,
-    read_gray,
-)
+from mkdesc.images.reading import MAX_PIXELS, one_opencv_thread_each, read_gray
 
 if TYPE_CHECKING:
     from mkdesc.features.features_torch import Features as DeviceFeatures
@@ -158,9 +153,9 @@ def _describe_file(
     made_by = (described, device)  # which says which model the settings name
     try:
         if getattr(_local, "made_by", None) != made_by:
-            if elsewhere and has_opencv():  # there are as many such processes as cores
-                opencv().setNumThreads(1)
             _local.features = settings.make(n_threads=1, device=device)
+            if elsewhere and "cv2" in sys.modules:  # there are as many such processes as cores
+                sys.modules["cv2"].setNumThreads(1)
             _local.made_by = made_by
         before = fingerprint(source)  # what is changed from here on is noticed by the next run
         image = read_gray(source, max_pixels, as_stored=settings.as_stored)

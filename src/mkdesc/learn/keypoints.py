@@ -23,7 +23,8 @@ from mkdesc.images.detectors.learned_weights import (
     load_weights,
     save_weights,
 )
-from mkdesc.images.reading import read_gray, reduced
+from mkdesc.images.reading import read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.learn.clock import remaining
 from mkdesc.learn.holding_out import hold_out, names_of
 from mkdesc.learn.photos import list_photos

@@ -41,9 +41,9 @@ class _ByName:
     side: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        cv2 = opencv()
+        name = type(self).__name__.lower()
+        cv2 = opencv(f"the detector {name}")
         if not hasattr(cv2, self.FACTORY):
-            name = type(self).__name__.lower()
             raise ValueError(
                 f"detector: this OpenCV ({cv2.__version__}) has no {name} (cv2.{self.FACTORY})"
             )
@@ -54,11 +54,11 @@ class _ByName:
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.Detector`."""
+        if min(gray.shape) < SMALLEST:
+            return Keypoints.from_opencv(())
         if getattr(_local, "made_by", None) != self:
             _local.detector = getattr(opencv(), self.FACTORY)(**self.options())
             _local.made_by = self
-        if min(gray.shape) < SMALLEST:
-            return Keypoints.from_opencv(())
         return Keypoints.from_opencv(_local.detector.detect(gray, mask))
 
 
