@@ -56,8 +56,8 @@ class Features:
     n_threads
         Number of threads; None: one per core.
     device
-        Where PyTorch does all of the work, such as ``"cuda"``, with the detectors ``"learned"``
-        and ``"dog"`` and a number of keypoints; otherwise it describes patches there, and
+        Where PyTorch does all of the work, such as ``"cuda"``, with the detector ``"learned"``
+        and a number of keypoints; otherwise it describes patches there, and
         detects if the detector can. None: as ``model`` has it; ``"cpu"``: the same, since PyTorch
         is slower there.
     **others
