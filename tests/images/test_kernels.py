@@ -18,7 +18,8 @@ SCRIPT = """
 import json
 import numpy as np, torch
 from mkdesc.images import cutting_points_torch as cutting
-from mkdesc.images.detectors import learned_padded_torch as learned
+from mkdesc.images.detectors import learned_padded_torch as finding
+from mkdesc.images.detectors import learned_torch as learned
 from mkdesc.images.detectors import padded_torch as padded
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 from mkdesc.matching import nearest_torch as nearest
@@ -46,25 +47,19 @@ for out, side in ((3, 3), (9, 1), (1, 3)):
     before = out
 network = Weights(tuple(layers))
 level = image.float() / 255
-compare("scores", learned, lambda: [learned._scores(level, network)])
+compare("scores", learned, lambda: [learned.scores_of(level, network)])
 learned.launches = lambda tensor: False
-scores = [learned._scores(level, network), torch.randn(2, 13, 14)]
+scores = [learned.scores_of(level, network), torch.randn(2, 13, 14)]
 def maxima():
-    values, pixels = learned._maxima(scores)
+    values, pixels = learned.cell_maxima(scores)
     there = values > -torch.inf
     return [torch.where(there, values, 0), torch.where(there, pixels, 0)]
 compare("maxima", learned, maxima)
 made = [level, level[:, ::2, ::2].contiguous()]
-choice = learned.Choice(5, 9, 1.6, 2.0, 1.1, False)
-table = learned._table((33, 38), 2, 2, choice, torch.device("cpu"))
-table = table._replace(
-    images=torch.tensor([0, 33 * 38]),
-    heights=torch.tensor([33, 17]),
-    widths=torch.tensor([38, 19]),
-)
+table = finding._table_of(made, 2)
 places = torch.tensor([[0, 1, 1], [1, 0, 0]]), torch.tensor([[0, 5, 16], [9, 32, 20]])
-compare("angles", learned, lambda: [
-    learned._angles(made, table, places[0], places[1], torch.tensor([[37, 0, 9], [18, 3, 20]]))
+compare("angles", finding, lambda: [
+    finding._angles(made, table, places[0], places[1], torch.tensor([[37, 0, 9], [18, 3, 20]]))
 ])
 x, y = 20 * torch.rand(2, 70), 20 * torch.rand(2, 70)
 radius, there = 1 + 2 * torch.rand(2, 70), torch.rand(2, 70) < 0.9

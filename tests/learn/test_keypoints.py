@@ -201,7 +201,7 @@ def test_rewards():
     patches = torch.eye(9).reshape(9, 1, 3, 3)
     places = torch.tensor([[[10.0, 10], [30, 30], [50, 50]], [[10.5, 10], [30, 39], [70, 70]]])
     used = torch.tensor([[True, True, False], [True, True, True]])
-    drawn = Drawn(places, torch.ones(3), used, torch.zeros(2, 3), patches[[0, 1, 0, 1, 5]])
+    drawn = Drawn(places, torch.ones(2, 3), used, torch.zeros(2, 3), patches[[0, 1, 0, 1, 5]])
     pairs = Pairs(
         torch.zeros(2, 100, 100),
         torch.ones(2, 100, 100, dtype=bool),

@@ -272,7 +272,6 @@ def _pool(
 ) -> MatchPool:
     """An empty pool of pairs of views of photographs."""
     from mkdesc.compute.torch.module import Descriptor
-    from mkdesc.images.detectors.learned_torch import Scorer
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.match_pool import MatchPool
 
@@ -283,7 +282,7 @@ def _pool(
     return MatchPool(
         Photos(list(images.values()), device),
         np.array(numbers),
-        Scorer(load_weights(detector)).to(device).eval(),
+        load_weights(detector),
         descriptor.to(device).eval(),
         checked_sides(mkd.side),
         recipe,

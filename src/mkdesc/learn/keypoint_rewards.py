@@ -16,13 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, logsigmoid, pad
 
-from mkdesc.images.detectors.learned_torch import (
-    Scorer,
-    gaussian,
-    mean_gradients,
-    pyramid,
-    strict_maxima,
-)
+from mkdesc.images.cutting_points_torch import cut_points
+from mkdesc.images.detectors.learned_padded_torch import detect
+from mkdesc.images.detectors.learned_reference import SIGMA
+from mkdesc.images.detectors.learned_torch import Scorer, gaussian, mean_gradients, pyramid
+from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.learn.keypoint_views import Pairs, project
 
 #: Unit vectors (N, D) of patches (N, k, W, W) in [0, 1], of k squares of each keypoint.
@@ -68,7 +66,7 @@ class Drawn(NamedTuple):
     places
         (2 B, N, 2) x and y in pixels of the view.
     scales
-        (N,) pixels of the view that one of their level stands for.
+        (2 B, N) pixels of the view that one of their level stands for.
     used
         (2 B, N) whether they are there at all.
     log_probability
@@ -146,36 +144,17 @@ def draw_points(
 
 
 @torch.no_grad()
-def best_points(
-    scorer: Scorer, pairs: Pairs, rules: Rules, count: int, look: Look, levels: int
-) -> Drawn:
-    """The best points of all views, as a detector finds them (without sub-pixel places)."""
-    found, strengths = [], []
-    made = pyramid(pairs.images, levels, 2 * scorer.margin + LEAST)
-    for level in made:
-        scores = scorer(level)
-        masked = scores.masked_fill(~strict_maxima(scores), -math.inf)
-        few = min(count, masked[0].numel())
-        strength, place = masked.flatten(1).topk(few)
-        y, x = place // scores.shape[2] + scorer.margin, place % scores.shape[2] + scorer.margin
-        at = torch.stack([x, y], dim=-1)
-        strength = strength.masked_fill(~shown(pairs.inside, at, level), -math.inf)
-        strengths.append(strength)
-        found.append((*_in_view(at.float(), level, pairs), at))
-    places, strength = torch.cat([one[0] for one in found], 1), torch.cat(strengths, 1)
-    scales = torch.cat([one[1] for one in found])
-    near = torch.cdist(places, places) < 2 * torch.minimum(scales[:, None], scales[None])
-    beaten = (near & (strength[:, None, :] > strength[:, :, None])).any(-1)
-    strength = strength.masked_fill(beaten, -math.inf)
-    enough = strength.topk(min(count, strength.shape[1])).values[:, -1:]
-    used = (strength >= enough) & (strength > -math.inf)
-    parts, start = [], 0
-    for level, (place, scale, at) in zip(made, found, strict=True):
-        mine = used[:, start : start + at.shape[1]]
-        start += at.shape[1]
-        patches = _cut(level, at, mine, rules.upright, look)
-        parts.append((place, scale, mine, torch.zeros_like(mine, dtype=torch.float32), patches))
-    return _together(parts)
+def best_points(weights: Weights, pairs: Pairs, rules: Rules, count: int, look: Look) -> Drawn:
+    """The best points of all views, as the detector finds them."""
+    found = detect(pairs.images, weights, count, pairs.inside, upright=rules.upright)
+    used, sides = found.there(), [side / SIGMA for side in look.sides]
+    return Drawn(
+        found.points[..., :2],
+        found.points[..., 2] / SIGMA,
+        used,
+        torch.zeros_like(found.scores),
+        cut_points(pairs.images, found.points, look.patch_size, sides)[used],
+    )
 
 
 @torch.no_grad()
@@ -212,7 +191,8 @@ def match_points(
     visible = ((moved > 0) & (moved < size - 1)).all(-1)
     others = torch.cat([drawn.places[half:], drawn.places[:half]])
     partner = others.gather(1, nearest[..., None].expand(-1, -1, 2))
-    unit = torch.maximum(drawn.scales[None], drawn.scales[nearest]).clamp_max(2)
+    other_scales = torch.cat([drawn.scales[half:], drawn.scales[:half]]).gather(1, nearest)
+    unit = torch.maximum(drawn.scales, other_scales).clamp(1, 2)
     distance = (moved - partner).norm(dim=-1) / unit
     right, wrong = mutual & (distance < rules.right), mutual & (distance > rules.wrong)
     reward = right.float() - cost * (rules.wrong_cost * wrong.float() + rules.point_cost)
@@ -233,9 +213,9 @@ def shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
 
 
 def _in_view(at: Tensor, level: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
-    """Places (B, N, 2) in the view, and the scale (N,) of the level."""
+    """Places (B, N, 2) in the view, and the scale of the level for each (B, N)."""
     scale = pairs.images.shape[-1] / level.shape[-1]
-    return (at + 0.5) * scale - 0.5, torch.full((at.shape[1],), scale, device=at.device)
+    return (at + 0.5) * scale - 0.5, torch.full(at.shape[:2], scale, device=at.device)
 
 
 def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -> Drawn:
@@ -249,7 +229,7 @@ def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -
         ordered[number[:, start : start + mine.shape[1]][mine]] = cut
         start += mine.shape[1]
     return Drawn(
-        torch.cat(places, 1), torch.cat(scales), every, torch.cat(log_probability, 1), ordered
+        torch.cat(places, 1), torch.cat(scales, 1), every, torch.cat(log_probability, 1), ordered
     )
 
 

@@ -13,7 +13,7 @@ from mkdesc._support.check import checked_sides
 from mkdesc._support.progress import Progress
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD
-from mkdesc.images.detectors.learned import SIGMA
+from mkdesc.images.detectors.learned_reference import SIGMA
 from mkdesc.images.detectors.learned_torch import Scorer
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 from mkdesc.kernels.parametrization import as_parametrization
@@ -37,8 +37,8 @@ SIDE = 20.0
 NEWS, CHECKS = 10, 10
 #: Pairs of views that decide which weights are the best, and those that figures are of.
 CHECKED_PAIRS, MEASURED_PAIRS = 16, 48
-#: Pixels of a view for each keypoint, and levels, when figures are taken; pixels that are right.
-PIXELS_PER_POINT, MEASURED_LEVELS, RIGHT = 300, 4, 3.0
+#: Pixels of a view for each keypoint, when figures are taken; pixels that are right.
+PIXELS_PER_POINT, RIGHT = 300, 3.0
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def look_of(mkd: MKD) -> Look:
 
 @torch.no_grad()
 def measure(
-    weights: Weights | Scorer,
+    weights: Weights,
     batches: list[Pairs],
     describe: Describe,
     rules: Rules,
@@ -187,12 +187,11 @@ def measure(
         Whether points are upright.
     """
     device = batches[0].images.device
-    scorer = (Scorer(weights) if isinstance(weights, Weights) else weights).to(device)
     judged = Rules(upright=rules.upright, right=RIGHT, wrong=2 * RIGHT)
     total, count = torch.zeros(3, device=device), 0
     for pairs in batches:
         n = pairs.images.shape[-1] ** 2 // PIXELS_PER_POINT
-        points = best_points(scorer, pairs, judged, n, look, MEASURED_LEVELS)
+        points = best_points(weights, pairs, judged, n, look)
         matched = match_points(points, pairs, describe, judged, 0.0)
         total += torch.stack([matched.right, matched.matches, matched.points]).float()
         count += len(pairs.images) // 2
@@ -255,9 +254,10 @@ def teach(
 
     def compare() -> None:
         nonlocal best, best_right
-        figures = measure(scorer, check, describe, rules, look)
+        weights = Weights(scorer.layers())
+        figures = measure(weights, check, describe, rules, look)
         if figures.right > best_right:
-            best, best_right = Weights(scorer.layers()), figures.right
+            best, best_right = weights, figures.right
 
     try:
         compare()

@@ -19,8 +19,8 @@ from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import head_module
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_squares
-from mkdesc.images.detectors.learned import SIGMA
-from mkdesc.images.detectors.learned_torch import Scorer
+from mkdesc.images.detectors.learned_reference import SIGMA
+from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.learn.keypoint_pairs import Found, Moved, find_points, move, near, partners
 from mkdesc.learn.keypoint_views import Photos, ViewRecipe, draw_zooms, view_maps
 from mkdesc.learn.scene_maps import SceneMap, find_scene_maps, move_by_scene
@@ -95,7 +95,7 @@ class MatchPool:
     ----------
     photos, scenes
         The photographs, and the number of the scene that each shows.
-    scorer
+    weights
         The network of the detector.
     descriptor
         What describes a square, raw.
@@ -111,13 +111,13 @@ class MatchPool:
         self,
         photos: Photos,
         scenes: NDArray[np.int64],
-        scorer: Scorer,
+        weights: Weights,
         descriptor: Descriptor,
         sides: Sequence[float],
         recipe: PoolRecipe,
         seed: int,
     ) -> None:
-        self.photos, self.scorer, self.recipe = photos, scorer, recipe
+        self.photos, self.weights, self.recipe = photos, weights, recipe
         self._descriptor, self._sides = descriptor, tuple(sides)
         self.maps: list[SceneMap] = []
         device = photos.device
@@ -164,7 +164,7 @@ class MatchPool:
         """Pairs of views of one photograph."""
         how = self.recipe
         pairs = self.photos.pairs(count, how.size, how.views, self._rng, self._generator)
-        found = find_points(self.scorer, pairs.images, pairs.inside, how.points)
+        found = find_points(self.weights, pairs.images, pairs.inside, how.points)
         return pairs.images, found, move(found, pairs.to_other[:count]), pairs.photos
 
     def _real(self, count: int) -> tuple[Tensor, Found, Moved, NDArray[np.int64]]:
@@ -187,7 +187,7 @@ class MatchPool:
         images, inside = self.photos.views(
             numbers.T.reshape(-1), np.concatenate(maps), how.size, self._generator
         )
-        found = find_points(self.scorer, images, inside, how.points)
+        found = find_points(self.weights, images, inside, how.points)
         device = images.device
         there = torch.tensor(maps[0], dtype=torch.float32, device=device)
         back = torch.tensor(np.linalg.inv(maps[1]), dtype=torch.float32, device=device)
@@ -217,7 +217,7 @@ class MatchPool:
         if self.recipe.real:
             self.maps = find_scene_maps(
                 self.photos,
-                self.scorer,
+                self.weights,
                 lambda image, found: stages(self.describe(image, found)[0]),
             )
 
