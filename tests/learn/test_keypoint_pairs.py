@@ -14,10 +14,13 @@ from mkdesc.learn.keypoint_pairs import (  # noqa: E402
     PARTNER,
     Found,
     Moved,
+    count_matches,
     find_points,
     move,
+    mutual_nearest,
     near,
     partners,
+    table_of,
 )
 
 
@@ -106,3 +109,37 @@ def test_partners_by_loops(rng):
     assert sum(j >= 0 for j in expected) > 10
     assert partners(found, moved)[0].tolist() == expected
     np.testing.assert_array_equal(near(moved, found.places[1:])[0], close)
+
+
+def test_mutual_nearest_neighbours_and_right_ones_by_loops(rng):
+    half, n = 2, 25
+    vectors = rng.normal(size=(2 * half, n, 5))
+    # Half of the second keypoints are like first ones, so that there are matches.
+    vectors[half:, :12] = vectors[:half, 5:17] + rng.normal(0, 0.2, (half, 12, 5))
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    used, close = rng.random((2 * half, n)) < 0.8, rng.random((half, n, n)) < 0.3
+    close[:, np.arange(5, 17), np.arange(12)] = rng.random((half, 12)) < 0.7
+    expected, right = np.zeros((2 * half, n), bool), 0
+    nearest = np.zeros((2 * half, n), int)
+    for view in range(2 * half):
+        other = (view + half) % (2 * half)
+        for i in np.flatnonzero(used[view]):
+            there, back = np.flatnonzero(used[other]), np.flatnonzero(used[view])
+            j = there[(vectors[other, there] @ vectors[view, i]).argmax()]
+            nearest[view, i] = j
+            expected[view, i] = back[(vectors[view, back] @ vectors[other, j]).argmax()] == i
+            right += view < half and expected[view, i] and close[view, i, j]
+    tensors = torch.from_numpy(vectors), torch.from_numpy(used)
+    found, mutual = mutual_nearest(*tensors)
+    np.testing.assert_array_equal(mutual, expected)
+    np.testing.assert_array_equal(found.numpy()[used], nearest[used])
+    counts = count_matches(*tensors, torch.from_numpy(close)).tolist()
+    assert counts == [right, expected[:half].sum(), used[:half].sum()]
+    assert 0 < right < expected[:half].sum()
+
+
+def test_vectors_in_their_places():
+    used = torch.tensor([[True, False, True], [False, True, True]])
+    table = table_of(torch.arange(8.0).reshape(4, 2).half(), used)
+    assert table.dtype == torch.float32
+    assert table.tolist() == [[[0, 1], [0, 0], [2, 3]], [[0, 0], [4, 5], [6, 7]]]

@@ -44,6 +44,12 @@ class Found(NamedTuple):
     angles: Tensor
     used: Tensor
 
+    @property
+    def points(self) -> Tensor:
+        """(V, N, 4) x, y, sigma and angle."""
+        rest = torch.stack([SIGMA * self.scales, self.angles], dim=-1)
+        return torch.cat([self.places, rest], dim=-1)
+
 
 class Moved(NamedTuple):
     """Where keypoints of B first views are in the second ones.
@@ -62,7 +68,9 @@ class Moved(NamedTuple):
 
 
 @torch.no_grad()
-def find_points(weights: Weights, images: Tensor, inside: Tensor, count: int) -> Found:
+def find_points(
+    weights: Weights, images: Tensor, inside: Tensor, count: int, upright: bool = False
+) -> Found:
     """Find the best keypoints of all views, by the learned detector.
 
     Parameters
@@ -73,8 +81,10 @@ def find_points(weights: Weights, images: Tensor, inside: Tensor, count: int) ->
         (V, H, W) views in [0, 1], and where they show their photographs.
     count
         How many, at most.
+    upright
+        Whether they have no angle.
     """
-    found = detect(images, weights, count, inside)
+    found = detect(images, weights, count, inside, upright=upright)
     used = found.there()
     scales = torch.where(used, found.points[..., 2] / SIGMA, 1)
     return Found(found.points[..., :2], scales, found.points[..., 3], used)
@@ -133,3 +143,51 @@ def _stretch(homographies: Tensor, points: Tensor) -> Tensor:
     w = (points @ homographies[:, 2, :2, None])[..., 0] + homographies[:, None, 2, 2]
     area = torch.linalg.det(homographies)[:, None].abs() / w.abs().clamp_min(1e-6) ** 3
     return area.sqrt()
+
+
+def table_of(vectors: Tensor, used: Tensor) -> Tensor:
+    """Vectors (n, d) of the keypoints (V, N) that are used, in their places (V, N, d)."""
+    table = vectors.new_zeros((*used.shape, vectors.shape[1]), dtype=torch.float32)
+    table[used] = vectors.float()
+    return table
+
+
+def mutual_nearest(vectors: Tensor, used: Tensor) -> tuple[Tensor, Tensor]:
+    """For each keypoint, the nearest one of the other view, and whether that is mutual.
+
+    Parameters
+    ----------
+    vectors
+        (2 B, N, d) unit vectors of B first views, then of B second ones.
+    used
+        (2 B, N) whether there is a keypoint.
+
+    Returns
+    -------
+    Tensor of shape (2 B, N), int64
+    Tensor of shape (2 B, N), bool
+    """
+    half = len(used) // 2
+    alike = vectors[:half] @ vectors[half:].mT
+    alike = alike.masked_fill(~(used[:half, :, None] & used[half:, None, :]), -2)
+    forth, back = alike.argmax(2), alike.argmax(1)
+    own = torch.arange(used.shape[1], device=used.device)
+    nearest = torch.cat([forth, back])
+    mutual = torch.cat([back.gather(1, forth), forth.gather(1, back)]) == own
+    return nearest, mutual & used & used.roll(half, 0).gather(1, nearest)
+
+
+@torch.no_grad()
+def count_matches(vectors: Tensor, used: Tensor, near: Tensor) -> Tensor:
+    """Right and all mutual nearest neighbours, and keypoints of the first views: (3,).
+
+    Parameters
+    ----------
+    vectors, used
+        As for :func:`mutual_nearest`.
+    near
+        (B, N, N) which of the second views may show what one of the first does: right matches.
+    """
+    nearest, mutual = (each[: len(near)] for each in mutual_nearest(vectors, used))
+    right = mutual & near.gather(2, nearest[..., None])[..., 0]
+    return torch.stack([right.sum(), mutual.sum(), used[: len(near)].sum()])

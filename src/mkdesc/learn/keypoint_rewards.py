@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, logsigmoid, pad
 
-from mkdesc.images.cutting_points_torch import cut_points
-from mkdesc.images.detectors.learned_padded_torch import detect
-from mkdesc.images.detectors.learned_reference import SIGMA
 from mkdesc.images.detectors.learned_torch import Scorer, gaussian, mean_gradients, pyramid
-from mkdesc.images.detectors.learned_weights import Weights
-from mkdesc.learn.keypoint_views import Pairs, project
+from mkdesc.learn.keypoint_pairs import mutual_nearest, table_of
+from mkdesc.learn.keypoint_views import Pairs, ViewRecipe, project
 
 #: Unit vectors (N, D) of patches (N, k, W, W) in [0, 1], of k squares of each keypoint.
 Describe = Callable[[Tensor], Tensor]
@@ -31,15 +28,17 @@ LEAST = 32
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How points are drawn and judged.
+class KeypointRecipe:
+    """How keypoints are taught.
 
     Attributes
     ----------
+    channels, kernels
+        Of the network: outputs of all layers but the last, and sides of the kernels of all.
     cell
         Side of the cells in which one point is drawn, in pixels of a level.
     levels
-        How many levels of the pyramid are looked at.
+        How many levels of the pyramid points are drawn on.
     upright
         Whether points have no angle.
     right, wrong
@@ -47,8 +46,19 @@ class Rules:
         right, those farther away wrong.
     wrong_cost, point_cost
         What a wrong match and any point cost, beside the reward of 1 of a right match.
+    views
+        How much views differ.
+    pairs, size
+        Pairs of views per step, and the side of a view in pixels.
+    squares
+        How many times the squares of a model, what it is used at, are described; one is drawn for
+        each step.
+    rate
+        Learning rate, at its largest.
     """
 
+    channels: tuple[int, ...] = (8, 8)
+    kernels: tuple[int, ...] = (5, 5, 5)
     cell: int = 8
     levels: int = 3
     upright: bool = False
@@ -56,6 +66,11 @@ class Rules:
     wrong: float = 3.0
     wrong_cost: float = 0.15
     point_cost: float = 0.005
+    views: ViewRecipe = field(default_factory=ViewRecipe)
+    pairs: int = 8
+    size: int = 384
+    squares: tuple[float, ...] = (0.75, 1.0, 1.375)
+    rate: float = 2e-3
 
 
 class Drawn(NamedTuple):
@@ -113,14 +128,14 @@ class MatchedKeypoints(NamedTuple):
 def draw_points(
     scorer: Scorer,
     pairs: Pairs,
-    rules: Rules,
+    recipe: KeypointRecipe,
     look: Look,
     generator: torch.Generator,
 ) -> Drawn:
     """Draw points of all views by chance; gradients flow to the log probabilities."""
     found = []
-    for level in pyramid(pairs.images, rules.levels, 2 * scorer.margin + LEAST):
-        scores, cell = scorer(level), rules.cell
+    for level in pyramid(pairs.images, recipe.levels, 2 * scorer.margin + LEAST):
+        scores, cell = scorer(level), recipe.cell
         count, rows, columns = len(scores), scores.shape[1] // cell, scores.shape[2] // cell
         cells = scores[:, : rows * cell, : columns * cell]
         cells = cells.view(count, rows, cell, columns, cell).transpose(2, 3)
@@ -138,28 +153,14 @@ def draw_points(
             x = number % columns * cell + chosen[..., 0] % cell + scorer.margin
             at = torch.stack([x, y], dim=-1)
             used = (drawn < score.sigmoid()) & shown(pairs.inside, at, level)
-            patches = _cut(level, at, used, rules.upright, look)
+            patches = _cut(level, at, used, recipe.upright, look)
         found.append((*_in_view(at.float(), level, pairs), used, log_probability, patches))
     return _together(found)
 
 
 @torch.no_grad()
-def best_points(weights: Weights, pairs: Pairs, rules: Rules, count: int, look: Look) -> Drawn:
-    """The best points of all views, as the detector finds them."""
-    found = detect(pairs.images, weights, count, pairs.inside, upright=rules.upright)
-    used, sides = found.there(), [side / SIGMA for side in look.sides]
-    return Drawn(
-        found.points[..., :2],
-        found.points[..., 2] / SIGMA,
-        used,
-        torch.zeros_like(found.scores),
-        cut_points(pairs.images, found.points, look.patch_size, sides)[used],
-    )
-
-
-@torch.no_grad()
 def match_points(
-    drawn: Drawn, pairs: Pairs, describe: Describe, rules: Rules, cost: float
+    drawn: Drawn, pairs: Pairs, describe: Describe, recipe: KeypointRecipe, cost: float
 ) -> MatchedKeypoints:
     """Describe and match points, and reward them.
 
@@ -169,33 +170,22 @@ def match_points(
         Points, and the views they are in.
     describe
         What describes patches.
-    rules
+    recipe
         What is right, and what wrong.
     cost
         Share of the costs that is charged.
     """
-    vectors = describe(drawn.patches).float()
-    half, used = len(drawn.used) // 2, drawn.used
-    table = vectors.new_zeros((*used.shape, vectors.shape[1]))
-    table[used] = vectors
-    alike = table[:half] @ table[half:].mT
-    alike.masked_fill_(~(used[:half, :, None] & used[half:, None, :]), -2)
-    forth, back = alike.argmax(2), alike.argmax(1)
-    own = torch.arange(used.shape[1], device=used.device)
-    nearest = torch.cat([forth, back])
-    mutual = torch.cat([back.gather(1, forth), forth.gather(1, back)]) == own
-    other_used = torch.cat([used[half:], used[:half]])
-    mutual &= used & other_used.gather(1, nearest)
+    vectors, used = table_of(describe(drawn.patches), drawn.used), drawn.used
+    half = len(used) // 2
+    nearest, mutual = mutual_nearest(vectors, used)
     moved = project(pairs.to_other, drawn.places)
     size = pairs.images.shape[-1]
     visible = ((moved > 0) & (moved < size - 1)).all(-1)
-    others = torch.cat([drawn.places[half:], drawn.places[:half]])
-    partner = others.gather(1, nearest[..., None].expand(-1, -1, 2))
-    other_scales = torch.cat([drawn.scales[half:], drawn.scales[:half]]).gather(1, nearest)
-    unit = torch.maximum(drawn.scales, other_scales).clamp(1, 2)
+    partner = drawn.places.roll(half, 0).gather(1, nearest[..., None].expand(-1, -1, 2))
+    unit = torch.maximum(drawn.scales, drawn.scales.roll(half, 0).gather(1, nearest)).clamp_max(2)
     distance = (moved - partner).norm(dim=-1) / unit
-    right, wrong = mutual & (distance < rules.right), mutual & (distance > rules.wrong)
-    reward = right.float() - cost * (rules.wrong_cost * wrong.float() + rules.point_cost)
+    right, wrong = mutual & (distance < recipe.right), mutual & (distance > recipe.wrong)
+    reward = right.float() - cost * (recipe.wrong_cost * wrong.float() + recipe.point_cost)
     return MatchedKeypoints(
         reward * (used & visible),
         right[:half].sum(),

@@ -19,7 +19,6 @@ from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import head_module
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_squares
-from mkdesc.images.detectors.learned_reference import SIGMA
 from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.learn.keypoint_pairs import Found, Moved, find_points, move, near, partners
 from mkdesc.learn.keypoint_views import Photos, ViewRecipe, draw_zooms, view_maps
@@ -30,8 +29,8 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class PoolRecipe:
-    """How pairs of views are made.
+class MatchRecipe:
+    """How pairs of views are made, and how a head is trained on them.
 
     Attributes
     ----------
@@ -47,6 +46,14 @@ class PoolRecipe:
         Share of the pairs that are of two photographs of one scene, where there are such.
     real_views
         How much views of two photographs differ beyond what the photographs do.
+    batch, fresh
+        Pairs of views per step, and how many are made anew for each step.
+    temperature
+        What cosines are divided by in the first part of :func:`.match_losses.match_loss`.
+    mutual_temperature, mutual
+        The same in the second part, and its weight.
+    rate
+        Learning rate, at its largest.
     """
 
     pairs: int = 1600
@@ -57,6 +64,12 @@ class PoolRecipe:
     real_views: ViewRecipe = field(
         default_factory=lambda: ViewRecipe(180.0, scale=0.3, tilt=0.3, perspective=0.1)
     )
+    batch: int = 16
+    fresh: int = 2
+    temperature: float = 0.05
+    mutual_temperature: float = 0.03
+    mutual: float = 0.5
+    rate: float = 1e-3
 
 
 class MatchBatch(NamedTuple):
@@ -114,7 +127,7 @@ class MatchPool:
         weights: Weights,
         descriptor: Descriptor,
         sides: Sequence[float],
-        recipe: PoolRecipe,
+        recipe: MatchRecipe,
         seed: int,
     ) -> None:
         self.photos, self.weights, self.recipe = photos, weights, recipe
@@ -224,14 +237,11 @@ class MatchPool:
     @torch.no_grad()
     def describe(self, images: Tensor, found: Found) -> Tensor:
         """Raw descriptors (V, N, D) of the keypoints of images (V, H, W)."""
-        points = torch.cat(
-            [found.places, SIGMA * found.scales[..., None], found.angles[..., None]], dim=-1
-        )
         views, count = found.used.shape
         which = torch.arange(views, device=images.device).repeat_interleave(count)
         size = self._descriptor.patch_size
         squares = [
-            self._descriptor(cut_squares(images, which, points.view(-1, 4), size, side))
+            self._descriptor(cut_squares(images, which, found.points.view(-1, 4), size, side))
             for side in self._sides
         ]
         return torch.cat(squares, dim=1).view(views, count, -1)
