@@ -19,6 +19,7 @@ from mkdesc.matching.growing.window import (
     LONGEST_STEP,
     MAX_IDLE,
     MAX_SWELLING,
+    MAX_UNREST,
     MIN_DETERMINANT,
     MIN_GAIN,
     MIN_VARIANCE,
@@ -320,7 +321,7 @@ def fit(one, two, px, py, guess, row, level, rule, room):
     right, bottom = two.levels[0, 2] - 1, two.levels[0, 1] - 1
     share = 0.5**there
     f, reach = spacing * share, rule.reach * spacing * scale
-    x0, y0, idle, step = x, y, 0, room.step
+    x0, y0, idle, step, unrest = x, y, 0, room.step, 0.0
     best, best_x, best_y, best_a, best_b, best_c, best_d = -1.0, x, y, a, b, c, d
     for number in range(rule.steps + 1):
         if not (0 <= x <= right and 0 <= y <= bottom and is_small(a, b, c, d)):
@@ -353,6 +354,8 @@ def fit(one, two, px, py, guess, row, level, rule, room):
             step[i] = (step[i] - room.mean[i] * s1) / deviation - room.slope[i]
         solve(room.factor, step, n)
         length = math.sqrt(step[0] * step[0] + step[1] * step[1])
+        if idle == 0:
+            unrest = length
         shorter = LONGEST_STEP / max(length, LONGEST_STEP)
         du, dv = spacing * shorter * step[0], spacing * shorter * step[1]
         if n == 6:  # the inverse of the step, then the map
@@ -373,6 +376,8 @@ def fit(one, two, px, py, guess, row, level, rule, room):
             if idle == 0 and 0 <= x <= right and 0 <= y <= bottom:
                 best_x, best_y, best_a, best_b, best_c, best_d = x, y, a, b, c, d
             break
+    if unrest > MAX_UNREST:
+        return -1.0
     if best > -1:
         guess[row, 0], guess[row, 1] = best_x, best_y
         guess[row, 2], guess[row, 3], guess[row, 4], guess[row, 5] = best_a, best_b, best_c, best_d
