@@ -122,26 +122,18 @@ def _merged(
     from_a: Grown, from_b: Grown, at_a: Floats, at_b: Floats, options: GrowOptions
 ) -> GrownMatches:
     """Matches grown from either photograph, one for each place, by falling correlation."""
-    back = from_b.turned()
-    points, found = (
-        np.concatenate([from_a.points, back.points]),
-        np.concatenate([from_a.found, back.found]),
-    )
-    both = np.concatenate
-    pairs = np.full((len(points), 2), -1, np.int64)
-    pairs[: len(from_a.rows), 0], pairs[len(from_a.rows) :, 1] = from_a.rows, back.rows
-    order = np.argsort(-both([from_a.correlation, back.correlation]), kind="stable")
-    order = order[one_for_each_place(points[order], found[order], options)]
-    points, found, pairs = points[order], found[order], pairs[order]
+    n, grown = len(from_a.rows), from_a.and_then(from_b.turned())
+    pairs = np.full((len(grown.rows), 2), -1, np.int64)
+    pairs[:n, 0], pairs[n:, 1] = grown.rows[:n], grown.rows[n:]
+    order = np.argsort(-grown.correlation, kind="stable")
+    order = order[one_for_each_place(grown.points[order], grown.found[order], options)]
+    points, found, pairs = grown.points[order], grown.found[order], pairs[order]
     name_nearest(pairs[:, 0], at_a, points, options.apart)
     name_nearest(pairs[:, 1], at_b, found[:, :2], options.apart)
     return GrownMatches(
         points,
         np.ascontiguousarray(found[:, :2]),
         found[:, 2:].reshape(-1, 2, 2),
-        both([from_a.correlation, back.correlation])[order],
-        both([from_a.texture, back.texture])[order],
-        both([from_a.returned, back.returned])[order],
-        both([from_a.agree, back.agree])[order],
-        pairs,
+        *(grown.correlation[order], grown.texture[order], grown.returned[order]),
+        *(grown.agree[order], pairs),
     )
