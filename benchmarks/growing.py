@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 import mkdesc
-from mkdesc.datasets.poses import Camera, read_pose_pairs
+from mkdesc.datasets.poses import read_pose_pairs
 from mkdesc.evaluation.photographs.homography_scores import (
     DISTINCT,
     RIGHT,
@@ -23,6 +23,7 @@ from mkdesc.evaluation.photographs.homography_scores import (
     distinct_positions,
     moved,
 )
+from mkdesc.geometry import Camera
 from mkdesc.images import read_gray
 from mkdesc.matching.growing.dense import grow_dense
 from mkdesc.matching.growing.fitting import EXACT, ROUGH, fit_places
@@ -46,6 +47,7 @@ class Methods:
     """Ways to keypoints and descriptors; CPU seconds that each took, and for how many images."""
 
     def __init__(self, keypoints: int) -> None:
+        self.keypoints = keypoints
         self.features, self.sift = mkdesc.Features(keypoints), cv2.SIFT_create(keypoints)
         self.seconds = {"rootsift": [], "default": [], "half size": []}
 
@@ -57,9 +59,10 @@ class Methods:
 
     def _rootsift(self, image: Floats) -> Seen:
         keypoints, found = self.sift.detectAndCompute(image, None)
-        points = mkdesc.images.Keypoints.from_opencv(keypoints).points
+        points = mkdesc.images.Keypoints.from_opencv(keypoints)
+        chosen = points.strongest_first(self.keypoints)  # OpenCV gives more if some are equal
         roots = np.sqrt(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-9))
-        return Seen(image, points, roots.astype(np.float32))
+        return Seen(image, points.points[chosen], roots[chosen].astype(np.float32))
 
     def _default(self, image: Floats) -> Seen:
         found, descriptors = self.features.extract(image)
@@ -186,9 +189,7 @@ def depth(scene: Path, keypoints: int) -> None:
         size = tuple(round(side * share) for side in image.shape[::-1])
         small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
         images[path] = small, np.array(small.shape[::-1]) / image.shape[::-1]
-    print(
-        f"\n{scene.name}, {len(pairs)} pairs, {keypoints} keypoints, {SIDE} px: AUC at {DEGREES} degrees"
-    )
+    print(f"\n{scene.name}, {len(pairs)} pairs, {keypoints} keypoints: AUC at {DEGREES} degrees")
     for method in ("rootsift", "default", "half size"):
         seen = {path: methods.see(method, image) for path, (image, _) in images.items()}
         for grown in (False, True):

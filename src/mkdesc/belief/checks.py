@@ -53,10 +53,18 @@ CHECKS = (
         "agreement",
         lambda e: e.strength,
         UNVERIFIED,
-        "{e.n_inliers} matches in {e.n_cells} parts of the photographs agree, no more than "
-        "chance explains",
-        "to be filled",
-        least=7.0,
+        "{e.n_inliers} matches agree on one geometry, no more than chance explains",
+        "photos: 187 of 238 pairs of one scene are above all of 3,078 others",
+        least=7.9,
+        mapping=True,
+    ),
+    Check(
+        "mirror image",
+        lambda e: e.turned_over,
+        UNVERIFIED,
+        "one photograph mirrors the other: {value:.0%} of the neighbourhoods are turned over",
+        "0 to 0.03 in photographs of one scene",
+        most=0.15,
         mapping=True,
     ),
     Check(
@@ -65,7 +73,7 @@ CHECKS = (
         AMBIGUOUS,
         "ambiguous, repeated structure: {value:.0%} of what agrees looks the same elsewhere in "
         "one of the photographs",
-        "to be filled",
+        "0 to 0.05 in photographs, 0.95 and more where identical windows or bricks were drawn",
         most=0.5,
         mapping=True,
     ),
@@ -75,8 +83,7 @@ CHECKS = (
         AMBIGUOUS,
         "ambiguous, perhaps two copies of one template: {value:.0%} of what lies between the "
         "matches that agree looks different",
-        "to be filled",
+        "0.04 at most in 284 pairs of one scene, 0.36 and more in different QR codes",
         most=0.3,
-        mapping=True,
     ),
 )

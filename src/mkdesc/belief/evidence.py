@@ -9,13 +9,20 @@ from numpy.typing import NDArray
 
 from mkdesc.belief.pair import PhotoPair
 from mkdesc.geometry.estimators.base import Estimate
-from mkdesc.matching.coherence import spread
 from mkdesc.matching.contents import share_different
 from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.lookalikes import share_repeated
+from mkdesc.matching.mirrored import share_turned_over
 
 #: A photograph is divided into cells as wide as this share of its longer side, or as 8 pixels.
 CELL_SHARE, MIN_CELL = 40 / 1024, 8.0
+
+#: An inlier is sure if the gray values correlate so well, have so much texture in every direction,
+#: bring it back so near to where it began, in pixels, and if so many neighbours agree.
+SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN, SURE_AGREE = 0.92, 0.02, 1.0, 4
+
+#: Width, as a share of the diagonal, from which inliers are not on one line.
+WIDE = 0.03
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +51,21 @@ class Evidence:
         """The inliers at keypoints of both photographs, which have descriptors."""
         return self.agree.take(np.flatnonzero((self.agree.pairs >= 0).all(axis=1)))
 
+    @cached_property
+    def sure(self) -> FrameMatches:
+        """The inliers that the gray values leave no doubt of, each on its own."""
+        grown = self.pair.grown
+        if grown is None:
+            return self.agree
+        sure = (
+            self.found.inliers
+            & (grown.correlation >= SURE_CORRELATION)
+            & (grown.texture >= SURE_TEXTURE)
+            & (grown.returned <= SURE_RETURN)
+            & (grown.agree >= SURE_AGREE)
+        )
+        return self.pair.matches.take(sure)
+
     @property
     def n_inliers(self) -> int:
         """How many matches agree with the geometry."""
@@ -51,22 +73,42 @@ class Evidence:
 
     @cached_property
     def n_cells(self) -> int:
-        """Cells of a photograph that have an inlier; of both photographs the smaller number."""
+        """Cells of a photograph with a sure inlier; of both photographs the smaller number."""
         counts = []
-        for xy, size in zip(self.agree.positions, self.pair.sizes, strict=True):
+        for xy, size in zip(self.sure.positions, self.pair.sizes, strict=True):
             cell = max(CELL_SHARE * max(size), MIN_CELL)
             counts.append(len(np.unique(np.floor(xy / cell), axis=0)))
         return min(counts)
 
     @property
     def strength(self) -> float:
-        """``log(1 + inliers) + log(1 + cells)``."""
-        return float(np.log1p(self.n_inliers) + np.log1p(self.n_cells))
+        """How strongly the photographs say that they show the same, as a logarithm.
+
+        ``log(1 + n) + 2 log(1 + cells) + log(width)`` of the sure inliers, where the width counts
+        up to :data:`WIDE`, as a share of this: two edges fit each other anywhere along them.
+        """
+        n = len(self.sure.a)
+        if not n:
+            return 0.0
+        narrow = np.log(np.clip(self.width / WIDE, 1e-2, 1.0))
+        return float(np.log1p(n) + 2 * np.log1p(self.n_cells) + narrow)
 
     @cached_property
     def width(self) -> float:
-        """The inliers' standard deviation across the best line, as a share of the diagonal."""
-        return spread(self.agree, self.pair.sizes)
+        """Standard deviation of sure inliers across their best line, as a share of the diagonal.
+
+        Of both photographs the smaller one.
+        """
+        deviations = []
+        for xy, size in zip(self.sure.positions, self.pair.sizes, strict=True):
+            spread = np.linalg.svd(xy - xy.mean(axis=0), compute_uv=False)[-1] if len(xy) else 0.0
+            deviations.append(spread / np.sqrt(max(len(xy), 1)) / np.hypot(*size))
+        return float(min(deviations))
+
+    @cached_property
+    def turned_over(self) -> float:
+        """Share of the neighbourhoods that the matches turn over, as a mirror does."""
+        return share_turned_over(*self.agree.positions)
 
     @cached_property
     def repeated(self) -> float:

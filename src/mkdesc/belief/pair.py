@@ -14,6 +14,7 @@ from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.geometry.residuals import transfer_errors
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
+from mkdesc.matching.growing.grow import GrownMatches
 
 #: What matches can be asked to agree on: one kind, or whichever they speak for.
 GEOMETRIES = ("auto", *SAMPLES)
@@ -46,6 +47,8 @@ class PhotoPair:
         Height and width of both.
     cameras
         Of both; None: unknown.
+    grown
+        The same matches with what the gray values say of each; None: they were not grown.
     threshold
         Largest error of an inlier, in pixels.
     n_overlaid
@@ -57,6 +60,7 @@ class PhotoPair:
     features: tuple[LocalFeatures, LocalFeatures]
     matches: FrameMatches
     sizes: tuple[Size, Size]
+    grown: GrownMatches | None = None
     cameras: tuple[Camera, Camera] | None = None
     threshold: float = 2.0
     n_overlaid: int = 0

@@ -76,6 +76,7 @@ def grow_pair(
         features,
         matches.take(~over),
         options.sizes,
+        grown,
         options.cameras,
         options.threshold,
         int(over.sum()),

@@ -50,7 +50,7 @@ def test_a_few_right_pairs_among_many_wrong_ones_grow_over_the_scene(scene, rng)
     assert (off < 1).mean() > 0.98
     assert np.median(off) < 0.03
     assert np.median(np.abs(found.maps - MATRIX).max(axis=(1, 2))) < 0.02
-    assert (found.correlation >= 0.7).all()
+    assert (found.correlation >= 0.75).all()
     assert (np.diff(found.correlation) <= 0).all()
     assert (found.returned <= 1.5).all()
     assert (found.agree >= 3).all()
@@ -103,17 +103,17 @@ def test_the_same_bits_by_any_number_of_threads(scene, rng):
 
 
 def test_maps_that_are_given_are_used(texture, as_photograph, rng):
-    """Half as high: the keypoints' angles and sigmas say nothing of it."""
-    matrix, shift = np.array([[1.0, 0.1], [-0.1, 0.4]]), np.array([0.0, 90.0])
+    """On its side and narrower: positions alone say nothing of it."""
+    matrix, shift = np.array([[0.1, -0.7], [1.0, 0.1]]), np.array([220.0, -20.0])
     one, two = as_photograph(texture(SHAPE)), as_photograph(texture(SHAPE, matrix, shift))
-    a = rng.uniform(30, [300, 220], (80, 2))
+    a = rng.uniform(40, [220, 220], (80, 2))
     b = a @ matrix.T + shift + rng.normal(size=a.shape)
     pairs = np.repeat(np.arange(80)[:, None], 2, axis=1)
     given = grow_matches(one, two, a, b, pairs, maps=np.tile(matrix, (80, 1, 1)))
     off = np.linalg.norm(given.points_b - (given.points_a @ matrix.T + shift), axis=1)
     assert len(off) > 70
     assert (off < 0.5).mean() > 0.95
-    assert len(grow_matches(one, two, a, b, pairs).points_a) < len(off)
+    assert len(grow_matches(one, two, a, b, pairs).points_a) < 5
 
 
 def test_keypoints_may_be_of_any_kind(scene, rng):
@@ -238,7 +238,8 @@ def test_support_counts_neighbours_that_expect_a_match_there():
     found[2, 1] += 5.0  # beyond 2 px and 15% of 20 px, not of 40
     near = find_neighbours(places, 3)
     correlation = np.array([0.9, 0.9, 0.9, -1])
-    count = count_support(places, near, found, correlation, GrowOptions())
+    options = GrowOptions(tolerance=2.0, tolerance_share=0.15)
+    count = count_support(places, near, found, correlation, options)
     assert count.tolist() == [2, 1, 1, 0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -9,6 +11,42 @@ from mkdesc.geometry.positions import as_positions
 from mkdesc.images.detectors.keypoints import Keypoints, as_points
 
 Floats = NDArray[np.float64]
+
+
+class Guesses(NamedTuple):
+    """Where keypoints are, and what is guessed of their matches.
+
+    Attributes
+    ----------
+    places_a, places_b
+        (N, 2) and (M, 2).
+    pairs
+        (K, 2): numbers of keypoints.
+    guess
+        (K, 6): x and y in the second photograph, and the four numbers of the map, row by row.
+    """
+
+    places_a: Floats
+    places_b: Floats
+    pairs: NDArray[np.int64]
+    guess: Floats
+
+
+def checked_guesses(
+    keypoints_a: Keypoints | ArrayLike,
+    keypoints_b: Keypoints | ArrayLike,
+    pairs: ArrayLike,
+    maps: ArrayLike | None,
+) -> Guesses:
+    """What :func:`~mkdesc.matching.growing.grow.grow_matches` is given, checked."""
+    a = checked_keypoints("keypoints_a", keypoints_a)
+    b = checked_keypoints("keypoints_b", keypoints_b)
+    rows = checked_pairs(pairs, len(a), len(b))
+    i, j = rows.T
+    local = maps_of_keypoints(a[i], b[j]) if maps is None else checked_maps(maps, len(rows))
+    guess = np.column_stack([b[j, :2], local])
+    at_a, at_b = np.ascontiguousarray(a[:, :2]), np.ascontiguousarray(b[:, :2])
+    return Guesses(at_a, at_b, rows, guess)
 
 
 def checked_keypoints(name: str, keypoints: Keypoints | ArrayLike) -> Floats:

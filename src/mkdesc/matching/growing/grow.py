@@ -9,12 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.matching.growing.arguments import (
-    checked_keypoints,
-    checked_maps,
-    checked_pairs,
-    maps_of_keypoints,
-)
+from mkdesc.matching.growing.arguments import checked_guesses
 from mkdesc.matching.growing.fitting import ROUGH, Fits, Floats, fit_places
 from mkdesc.matching.growing.growth import SEED_LEVEL, Grown, best_of_each, grow_from, turned
 from mkdesc.matching.growing.merging import name_nearest, one_for_each_place
@@ -113,18 +108,13 @@ def grow_matches(
     (True, array([3., 2.]))
     """
     options, threads = options or GrowOptions(), checked_threads(n_threads)
-    a = checked_keypoints("keypoints_a", keypoints_a)
-    b = checked_keypoints("keypoints_b", keypoints_b)
-    rows = checked_pairs(pairs, len(a), len(b))
-    i, j = rows.T
-    local = maps_of_keypoints(a[i], b[j]) if maps is None else checked_maps(maps, len(rows))
     one, two = make_pyramid(image_a), make_pyramid(image_b)
-    at_a, at_b = np.ascontiguousarray(a[:, :2]), np.ascontiguousarray(b[:, :2])
-    guess = np.column_stack([at_b[j], local])
-    forth = fit_places(one, two, at_a[i], guess, SEED_LEVEL, ROUGH, threads)
+    given = checked_guesses(keypoints_a, keypoints_b, pairs, maps)
+    (i, j), (at_a, at_b) = given.pairs.T, (given.places_a, given.places_b)
+    forth = fit_places(one, two, at_a[i], given.guess, SEED_LEVEL, ROUGH, threads)
     back = Fits(turned(at_a[i], forth.found, at_b[j]), forth.correlation, forth.texture)
-    from_a = grow_from(one, two, at_a, *best_of_each(len(a), i, forth), options, threads)
-    from_b = grow_from(two, one, at_b, *best_of_each(len(b), j, back), options, threads)
+    from_a = grow_from(one, two, at_a, *best_of_each(len(at_a), i, forth), options, threads)
+    from_b = grow_from(two, one, at_b, *best_of_each(len(at_b), j, back), options, threads)
     return _merged(from_a, from_b, at_a, at_b, options)
 
 
@@ -132,26 +122,18 @@ def _merged(
     from_a: Grown, from_b: Grown, at_a: Floats, at_b: Floats, options: GrowOptions
 ) -> GrownMatches:
     """Matches grown from either photograph, one for each place, by falling correlation."""
-    back = from_b.turned()
-    points, found = (
-        np.concatenate([from_a.points, back.points]),
-        np.concatenate([from_a.found, back.found]),
-    )
-    both = np.concatenate
-    pairs = np.full((len(points), 2), -1, np.int64)
-    pairs[: len(from_a.rows), 0], pairs[len(from_a.rows) :, 1] = from_a.rows, back.rows
-    order = np.argsort(-both([from_a.correlation, back.correlation]), kind="stable")
-    order = order[one_for_each_place(points[order], found[order], options)]
-    points, found, pairs = points[order], found[order], pairs[order]
+    n, grown = len(from_a.rows), from_a.and_then(from_b.turned())
+    pairs = np.full((len(grown.rows), 2), -1, np.int64)
+    pairs[:n, 0], pairs[n:, 1] = grown.rows[:n], grown.rows[n:]
+    order = np.argsort(-grown.correlation, kind="stable")
+    order = order[one_for_each_place(grown.points[order], grown.found[order], options)]
+    points, found, pairs = grown.points[order], grown.found[order], pairs[order]
     name_nearest(pairs[:, 0], at_a, points, options.apart)
     name_nearest(pairs[:, 1], at_b, found[:, :2], options.apart)
     return GrownMatches(
         points,
         np.ascontiguousarray(found[:, :2]),
         found[:, 2:].reshape(-1, 2, 2),
-        both([from_a.correlation, back.correlation])[order],
-        both([from_a.texture, back.texture])[order],
-        both([from_a.returned, back.returned])[order],
-        both([from_a.agree, back.agree])[order],
-        pairs,
+        *(grown.correlation[order], grown.texture[order], grown.returned[order]),
+        *(grown.agree[order], pairs),
     )

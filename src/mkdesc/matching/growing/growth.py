@@ -44,6 +44,10 @@ class Grown(NamedTuple):
         found = turned(self.points, self.found, self.found[:, :2])
         return self._replace(points=self.found[:, :2], found=found)
 
+    def and_then(self, other: Grown) -> Grown:
+        """These matches, and then others."""
+        return Grown(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+
 
 def grow_from(
     one: Pyramid,

@@ -39,11 +39,11 @@ class GrowOptions:
     ValueError: min_correlation: expected a number > 0 and <= 1, got 2
     """
 
-    min_correlation: float = 0.8
+    min_correlation: float = 0.75
     neighbours: int = 12
     min_agree: int = 3
-    tolerance: float = 2.0
-    tolerance_share: float = 0.15
+    tolerance: float = 1.0
+    tolerance_share: float = 0.1
     tries: int = 4
     max_return: float = 1.5
     min_texture: float = 0.0

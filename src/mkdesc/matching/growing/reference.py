@@ -30,7 +30,8 @@ the samples of the other photograph by its inverse:
     M <- M (1 + D)^-1,      q <- q - M t.
 
 The first steps look for the place alone; a step is at most one sample long. The numbers with
-the highest correlation are kept.
+the highest correlation are kept, if the step from there is a short one: where it is not, the
+top was not found.
 
 **How far apart samples are.** 2^l pixels in the photograph that is the finer of the two, that
 is, with s the root of the determinant of M, about 2^l max(1, 1 / s) in the first and s times
@@ -65,6 +66,7 @@ from mkdesc.matching.growing.window import (
     LONGEST_STEP,
     MAX_IDLE,
     MAX_SWELLING,
+    MAX_UNREST,
     MIN_DETERMINANT,
     MIN_GAIN,
     MIN_VARIANCE,
@@ -133,7 +135,7 @@ def fit_place(
     texture = float(np.linalg.eigvalsh(equations[:2, :2])[0])
     equations += np.diag(DAMPING * equations.diagonal() + TINY)
 
-    best, idle, at, start = None, 0, np.array(guess, np.float64), guess
+    best, idle, unrest, at, start = None, 0, 0.0, np.array(guess, np.float64), guess
     for number in range(rule.steps + 1):
         if not _is_inside(two, at) or not _is_small(local):
             break
@@ -157,6 +159,7 @@ def fit_place(
         step = np.zeros(6)
         step[:n] = np.linalg.solve(equations[:n, :n], mean(j * (z - t)[..., None])[:n])
         length = np.hypot(step[0], step[1])
+        unrest = length if idle == 0 else unrest
         step *= LONGEST_STEP / max(length, LONGEST_STEP)
         moved = np.eye(2) + step[2:].reshape(2, 2)
         if not 1 / MAX_SWELLING <= np.linalg.det(moved) <= MAX_SWELLING:
@@ -167,7 +170,7 @@ def fit_place(
             if idle == 0 and _is_inside(two, at):
                 best = best._replace(place=at, map=local)
             break
-    return best
+    return best if unrest <= MAX_UNREST else None
 
 
 def _sample(pyramid: Pyramid, level: int, xy: Floats) -> Floats:

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 
 from mkdesc._support.compiling import CAREFUL
-from mkdesc.matching.growing.fit_numba import fit, make_room
+from mkdesc.matching.growing.fit_numba import fit
+from mkdesc.matching.growing.template_numba import make_room
 
 
 @njit(**CAREFUL)

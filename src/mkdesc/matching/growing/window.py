@@ -18,6 +18,8 @@ DAMPING = 1e-3
 LONGEST_STEP, MAX_SWELLING = 1.0, 4.0
 #: By what a step must raise the correlation to be kept, and how many that do not end a fit.
 MIN_GAIN, MAX_IDLE = 1e-4, 2
+#: Samples by which the next step would move a place, if there is to be a fit: more is not the top.
+MAX_UNREST = 0.5
 #: Determinants of local maps that are fitted are between this and its inverse.
 MIN_DETERMINANT = 1e-4
 #: Numbers of local maps are at most this; what is as good as nothing.
