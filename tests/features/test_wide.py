@@ -9,7 +9,7 @@ import pytest
 
 import mkdesc
 from mkdesc.belief.checks import AMBIGUOUS, UNVERIFIED, VERIFIED
-from mkdesc.belief.judge import Verdict
+from mkdesc.belief.judgement import Verdict
 from mkdesc.features import wide
 from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.growing.options import GrowOptions

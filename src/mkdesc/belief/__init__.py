@@ -11,9 +11,9 @@ from mkdesc._support.lazy import lazy_names
 
 if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.belief.checks import CHECKS as CHECKS
-    from mkdesc.belief.judge import Judged as Judged
-    from mkdesc.belief.judge import Verdict as Verdict
-    from mkdesc.belief.judge import judge as judge
+    from mkdesc.belief.judgement import Judged as Judged
+    from mkdesc.belief.judgement import Verdict as Verdict
+    from mkdesc.belief.judgement import judge as judge
     from mkdesc.belief.pair import PhotoPair as PhotoPair
 
 if not TYPE_CHECKING:

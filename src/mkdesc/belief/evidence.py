@@ -18,8 +18,8 @@ from mkdesc.matching.mirrored import share_turned_over
 CELL_SHARE, MIN_CELL = 40 / 1024, 8.0
 
 #: An inlier is sure if the gray values correlate so well, have so much texture in every direction,
-#: bring it back so near to where it began, in pixels, and if so many neighbours agree.
-SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN, SURE_AGREE = 0.92, 0.02, 1.0, 4
+#: and bring it back so near to where it began, in pixels.
+SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN = 0.85, 0.03, 1.0
 
 #: Width, as a share of the diagonal, from which inliers are not on one line.
 WIDE = 0.03
@@ -62,7 +62,6 @@ class Evidence:
             & (grown.correlation >= SURE_CORRELATION)
             & (grown.texture >= SURE_TEXTURE)
             & (grown.returned <= SURE_RETURN)
-            & (grown.agree >= SURE_AGREE)
         )
         return self.pair.matches.take(sure)
 
@@ -84,14 +83,14 @@ class Evidence:
     def strength(self) -> float:
         """How strongly the photographs say that they show the same, as a logarithm.
 
-        ``log(1 + n) + 2 log(1 + cells) + log(width)`` of the sure inliers, where the width counts
-        up to :data:`WIDE`, as a share of this: two edges fit each other anywhere along them.
+        ``log(1 + n) + 2 log(1 + cells) + 2 log(width / WIDE)`` of the sure inliers, the last term
+        at most 0: two edges fit each other anywhere along them.
         """
         n = len(self.sure.a)
         if not n:
             return 0.0
         narrow = np.log(np.clip(self.width / WIDE, 1e-2, 1.0))
-        return float(np.log1p(n) + 2 * np.log1p(self.n_cells) + narrow)
+        return float(np.log1p(n) + 2 * np.log1p(self.n_cells) + 2 * narrow)
 
     @cached_property
     def width(self) -> float:

@@ -16,7 +16,7 @@ from mkdesc._support.check import check_choice, check_not_both
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
 from mkdesc.belief.checks import UNVERIFIED, VERIFIED
-from mkdesc.belief.judge import BELIEFS, Judged, judge
+from mkdesc.belief.judgement import BELIEFS, Judged, judge
 from mkdesc.features.features import Features
 from mkdesc.features.growing_pair import GrownPair, grow_pair
 from mkdesc.features.matches import ImageMatches

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc.belief.checks import AMBIGUOUS, UNVERIFIED, VERIFIED
-from mkdesc.belief.judge import Judged, Verdict, judge
+from mkdesc.belief.judgement import Judged, Verdict, judge
 from mkdesc.features.features import Features
 from mkdesc.features.growing_pair import GrownPair, grow_pair
 from mkdesc.features.view_features import features_in_views
