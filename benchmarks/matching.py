@@ -22,11 +22,10 @@ import numpy as np
 
 import mkdesc
 from mkdesc._support.installed import versions
-from mkdesc.evaluation.photographs.base import Photograph
+from mkdesc.evaluation.photographs.base import Photograph, PhotographOptions
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.images.reading import read_gray
 
 OURS = (

@@ -19,9 +19,9 @@ import cv2
 
 from matching import methods_with
 from mkdesc._support.installed import versions
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.report.runs import Results
 from mkdesc.evaluation.report.table import short_names, text
 

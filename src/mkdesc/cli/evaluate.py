@@ -14,9 +14,9 @@ from mkdesc.cli.options import Cluster, Device, number_or_auto
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import progress_bar, resumable
 from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.published import TASKS
 from mkdesc.evaluation.report.runs import Results

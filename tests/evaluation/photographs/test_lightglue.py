@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from mkdesc.evaluation.photographs.base import PhotographFeatures
+from mkdesc.evaluation.photographs.base import PhotographFeatures, PhotographOptions
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.lightglue import lightglue_matcher
 from mkdesc.evaluation.photographs.methods import get_method
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
 torch = pytest.importorskip("torch")
 kornia = pytest.importorskip("kornia")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.poses import read_pose_pairs
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.pose import THRESHOLDS, run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.geometry import Camera
 
 MANY = PhotographOptions(keypoints=800)

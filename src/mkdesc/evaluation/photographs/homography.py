@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.homographies import HomographyPair, read_sequences
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.extracting import FoundFeatures
 from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography_scores import (
@@ -22,8 +22,9 @@ from mkdesc.evaluation.photographs.homography_scores import (
     score_homography,
 )
 from mkdesc.evaluation.photographs.scoring import (
+    Floats,
+    Matched,
     MethodScores,
-    PhotographOptions,
     by_pair,
     pair_plot,
     score_methods,
@@ -33,7 +34,7 @@ from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 
 #: What is judged when nothing is named.
-DEFAULT_METHODS = ("rootsift", "mkdesc", "orb")
+DEFAULT_METHODS = ("rootsift", "mkdesc", "mkdesc+grow", "orb")
 
 #: Pixels up to which the accuracy of homographies is told.
 LIMITS = (3.0, 5.0, 10.0)
@@ -42,12 +43,14 @@ _COLUMNS = (
     "distinct right matches",
     "times the first",
     "precision",
+    "within 1 px",
     "cells",
     "solved",
     *(f"AUC {limit:g} px" for limit in LIMITS),
     "repeatability",
     "keypoints",
     "CPU s/MP",
+    "CPU ms/pair",
 )
 
 
@@ -106,39 +109,28 @@ def run_homography(
     return results
 
 
-def _score_pair(
-    threshold: float,
-    pair: HomographyPair,
-    found: tuple[FoundFeatures, FoundFeatures],
-    matches: NDArray[np.int64],
-) -> HomographyScores:
+def _score_pair(threshold: float, pair: HomographyPair, matched: Matched) -> HomographyScores:
+    a, b = matched.found
+    keypoints, shapes = (a.features.xy, b.features.xy), (a.shape, b.shape)
     return score_homography(
-        (found[0].features.xy, found[1].features.xy),
-        matches,
-        _truth(pair, found),
-        (found[0].shape, found[1].shape),
-        threshold,
+        matched.points, keypoints, _truth(pair, matched.found), shapes, threshold
     )
 
 
-def _errors(
-    pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _errors(pair: HomographyPair, matched: Matched) -> Floats:
     """Pixels (K,) of matches from where the truth has them."""
-    here, there = (one.features.xy[rows] for one, rows in zip(found, matches.T, strict=True))
-    return np.linalg.norm(moved(here, _truth(pair, found)) - there, axis=1)
+    here, there = matched.points
+    return np.linalg.norm(moved(here, _truth(pair, matched.found)) - there, axis=1)
 
 
-def _truth(
-    pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures]
-) -> NDArray[np.float64]:
+def _truth(pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures]) -> Floats:
     """The true homography (3, 3), between the images as they were judged."""
     first, second = (_to_file_pixels(one) for one in found)
     homography = np.linalg.inv(second) @ pair.homography @ first
     return np.asarray(homography / homography[2, 2], np.float64)
 
 
-def _to_file_pixels(found: FoundFeatures) -> NDArray[np.float64]:
+def _to_file_pixels(found: FoundFeatures) -> Floats:
     """(3, 3): from the pixels that features were found in to those of the file."""
     x, y = found.scale
     return np.array([[1 / x, 0, 0.5 / x - 0.5], [0, 1 / y, 0.5 / y - 0.5], [0, 0, 1]])
@@ -177,7 +169,7 @@ def _results(
     details = {
         name: {
             "pairs": by_pair(pairs, one.scores),
-            "seconds per pair": one.seconds,
+            "CPU seconds per pair": one.seconds,
         }
         for name, one in judged.items()
     }
@@ -209,10 +201,12 @@ def _cells(
         distinct,
         distinct / base if base else None,
         sum(score.right for score in scores) / matches if matches else None,
+        sum(score.exact for score in scores),
         sum(score.cells for score in scores),
         f"{sum(score.solved for score in scores)} of {len(scores)}",
         *area_under_errors([score.corner_error for score in scores], LIMITS),
         float(np.mean([score.repeatability for score in scores])),
         round(judged.keypoints),
         judged.cost,
+        round(1000 * judged.seconds),
     )

@@ -18,7 +18,10 @@
                                      own) by kornia's LightGlue with weights that were taught
                                      for them, instead of mutual nearest neighbours
 ``MODULE:FUNCTION``                  any Python function: gray (H, W) uint8 and a number of
-                                     keypoints in; positions (N, 2), descriptors (N, D) out
+                                     keypoints in; positions (N, 2), or keypoints (N, 4) with
+                                     sigma and angle, and descriptors (N, D) out
+``METHOD+grow``                      any of these, its matches grown by
+                                     :func:`mkdesc.grow_matches`
 ===================================  ==============================================================
 """
 
@@ -26,22 +29,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mkdesc.evaluation.contenders.base import file_hash
 from mkdesc.evaluation.contenders.from_opencv import root
 from mkdesc.evaluation.photographs.base import (
+    GROW,
+    LIGHTGLUE,
     Extract,
     Method,
     Photograph,
     PhotographFeatures,
 )
 from mkdesc.features.features import Features
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,
     DETECTORS,
@@ -49,6 +56,7 @@ from mkdesc.images.detectors.registry import (
     settings_of,
 )
 from mkdesc.images.reading import opencv
+from mkdesc.matching.growing.arguments import checked_keypoints
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import DEFAULT_MODEL, bundled_models, read_card
 from mkdesc.models.files import new_name
@@ -85,7 +93,9 @@ def get_method(name: str) -> Method:
     >>> get_method("rootsift").extract(Photograph("noise", image), 10).descriptors.shape
     (10, 128)
     """
-    features, glued, weights = name.partition("+lightglue:")
+    if name.endswith(GROW):
+        return replace(get_method(name.removesuffix(GROW)), name=name)
+    features, glued, weights = name.partition(LIGHTGLUE)
     if glued or name.startswith("lightglue:"):
         return _with_lightglue(name, features, weights)
     kind, colon, rest = name.partition(":")
@@ -163,7 +173,7 @@ def _ours(name: str) -> Method:
         found, descriptors = known[most].extract(photograph.gray)
         if known[most].output == "bits":
             descriptors = np.unpackbits(descriptors, axis=1)
-        return _checked(name, found.points[:, :2], descriptors)
+        return PhotographFeatures(found.points, np.asarray(descriptors, np.float32))
 
     return Method(name, extract, identity)
 
@@ -208,8 +218,8 @@ def _strongest(keypoints: Any, most: int) -> Any:
 
 
 def _opencv_features(keypoints: Any, descriptors: NDArray[Any]) -> PhotographFeatures:
-    xy = np.array([keypoint.pt for keypoint in keypoints], np.float64).reshape(-1, 2)
-    return PhotographFeatures(xy, np.asarray(descriptors, np.float32))
+    points = Keypoints.from_opencv(keypoints).points
+    return PhotographFeatures(points, np.asarray(descriptors, np.float32))
 
 
 def _opencv_network(factory: str, file: str) -> Extract:
@@ -224,7 +234,8 @@ def _opencv_network(factory: str, file: str) -> Extract:
         if descriptors is None:
             return PhotographFeatures(np.empty((0, 2)), np.empty((0, 128), np.float32))
         order = np.argsort([-keypoint.response for keypoint in keypoints], kind="stable")[:most]
-        return _opencv_features([keypoints[i] for i in order], descriptors[order])
+        xy = np.array([keypoint.pt for keypoint in keypoints], np.float64)
+        return PhotographFeatures(xy[order], np.asarray(descriptors[order], np.float32))
 
     return extract
 
@@ -256,16 +267,10 @@ def _python_function(name: str, module: str, function: str) -> Extract:
         result = found(photograph.gray, most)
         if not isinstance(result, tuple) or len(result) != 2:
             raise ValueError(f"{name}: expected positions and descriptors, got {type(result)}")
-        return _checked(name, *result)
+        keypoints = checked_keypoints(name, result[0])
+        return PhotographFeatures(keypoints, as_descriptors(result[1], len(keypoints), name))
 
     return extract
-
-
-def _checked(name: str, xy: ArrayLike, descriptors: ArrayLike) -> PhotographFeatures:
-    positions = np.asarray(xy, np.float64)
-    if positions.ndim != 2 or positions.shape[1] != 2 or not np.isfinite(positions).all():
-        raise ValueError(f"{name}: expected finite positions (N, 2), got {positions.shape}")
-    return PhotographFeatures(positions, as_descriptors(descriptors, len(positions), name))
 
 
 #: Methods that need a file.

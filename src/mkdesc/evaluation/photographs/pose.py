@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mkdesc._support.arrays import is_number
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
-from mkdesc.evaluation.photographs.extracting import FoundFeatures
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, epipolar_distances, score_pose
 from mkdesc.evaluation.photographs.scoring import (
+    Floats,
+    Matched,
     MethodScores,
-    PhotographOptions,
     by_pair,
     pair_plot,
     score_methods,
@@ -50,7 +50,7 @@ _COLUMNS = (
     "keypoints",
     "threshold, px",
     "CPU s/MP",
-    "s/pair",
+    "CPU ms/pair",
 )
 
 
@@ -111,7 +111,7 @@ def run_pose(
     results = _results(reported, scored, len(held_out), estimator.library)
     if output is not None:
         ranks = {name: [score.error for score in one.scores] for name, one in scored.items()}
-        drawn = draw_gallery(output, reported, ranks, _epipolar_errors, options, "degrees")
+        drawn = draw_gallery(output, reported, ranks, _errors, options, "degrees")
         save_results(output, results, pictures=drawn, key=KEY)
     return results
 
@@ -153,36 +153,27 @@ def _at_best_threshold(
 
 
 def _score_pair(
-    thresholds: Sequence[float],
-    estimator: EstimatorOptions,
-    pair: PosePair,
-    found: tuple[FoundFeatures, FoundFeatures],
-    matches: NDArray[np.int64],
+    thresholds: Sequence[float], estimator: EstimatorOptions, pair: PosePair, matched: Matched
 ) -> list[PoseScores]:
     """The scores of a pair, for each threshold."""
-    rays, focals = _rays(pair, found, matches)
+    rays, focals = _rays(pair, matched)
     return [
         score_pose(rays, focals, pair.rotation, pair.translation, threshold, estimator)
         for threshold in thresholds
     ]
 
 
-def _epipolar_errors(
-    pair: PosePair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _errors(pair: PosePair, matched: Matched) -> Floats:
     """Pixels (K,) of matches from the true epipolar lines, in the images as they were judged."""
-    rays, focals = _rays(pair, found, matches)
+    rays, focals = _rays(pair, matched)
     return epipolar_distances(rays, pair.rotation, pair.translation) * np.sqrt(np.prod(focals))
 
 
-def _rays(
-    pair: PosePair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
-) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[float, float]]:
+def _rays(pair: PosePair, matched: Matched) -> tuple[tuple[Floats, Floats], tuple[float, float]]:
     """Rays (K, 2) of the matches in either camera, and pixels for each unit of them."""
     rays, focals = [], []
-    for one, camera, rows in zip(found, pair.cameras, matches.T, strict=True):
-        xy = (one.features.xy[rows] + 0.5) / one.scale - 0.5
-        rays.append(camera.rays(xy))
+    for one, camera, points in zip(matched.found, pair.cameras, matched.points, strict=True):
+        rays.append(camera.rays((points + 0.5) / one.scale - 0.5))
         focal = np.sqrt(abs(np.linalg.det(camera.matrix[:2, :2])))
         focals.append(float(focal * np.sqrt(one.scale[0] * one.scale[1])))
     return (rays[0], rays[1]), (focals[0], focals[1])
@@ -205,12 +196,16 @@ def _results(
             round(one.keypoints),
             threshold,
             one.cost,
-            one.seconds,
+            round(1000 * one.seconds),
         )
         rows.append(Row(labels[name], values))
         shares = (np.asarray(errors)[:, None] <= degrees).mean(axis=0)
         curves[labels[name]] = {"x": degrees.tolist(), "y": shares.tolist()}
-        details[name] = {"pairs": by_pair(pairs, scores), "threshold": threshold}
+        details[name] = {
+            "pairs": by_pair(pairs, scores),
+            "threshold": threshold,
+            "CPU seconds per pair": one.seconds,
+        }
     held = f"; thresholds chosen on {held_out} others" if held_out else ""
     name = {"poselib": "PoseLib", "opencv": "OpenCV's MAGSAC++"}[library]
     title = f"Relative poses by {name}: {len(pairs)} pairs{held}"
