@@ -92,6 +92,8 @@ def test_a_method_with_a_matcher_of_its_own_runs(sequences, weights, tmp_path, m
     plain, glued = (results.details[one]["pairs"]["wall 1-2"] for one in ("glued:corners", name))
     assert 0 < glued["matches"] != plain["matches"]  # random weights find other pairs
     assert plain["repeatability"] == glued["repeatability"]
+    both = get_method(f"{name}+grow")
+    assert (both.features, both.grows, both.match is None) == ("glued:corners", True, False)
 
 
 def test_what_cannot_be_matched_is_refused(weights, tmp_path):
