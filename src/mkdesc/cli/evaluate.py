@@ -50,7 +50,8 @@ Methods = Annotated[
         "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
         "(weights, through kornia), each also with +lightglue:FILE; opencv-aliked:FILE, "
         "opencv-disk:FILE (ONNX); hloc:FILE.h5; "
-        f"MODULE:FUNCTION. May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
+        "MODULE:FUNCTION; any of them with +grow: its matches grown by the photographs. "
+        f"May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
     ),
 ]
 Budget = Annotated[int, typer.Option(metavar="N", help="Keypoints per photograph, at most.")]

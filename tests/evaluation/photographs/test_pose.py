@@ -170,6 +170,22 @@ def test_thresholds_are_chosen_on_pairs_that_are_not_reported(strecha, tmp_path)
             run_pose(file, ["rootsift"], threshold=wrong)
 
 
+def test_pictures_of_photographs_that_share_their_names(strecha, tmp_path):
+    """Also where those of the pairs that are reported do not."""
+    words = _as_list(strecha, tmp_path, 32).read_text().split()[2:]
+    lines = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").symlink_to(strecha / "images")
+        lines.append(" ".join([f"{name}/x/0.png", f"{name}/x/1.png", *words]))
+    file = tmp_path / "both.txt"
+    file.write_text("\n".join(lines))
+    run = tmp_path / "run"
+    results = run_pose(file, ["orb"], options=MANY, threshold="auto", output=run)
+    assert len(results.details["orb"]["pairs"]) == 1
+    assert (run / "report.html").read_text().count("data:image/jpeg") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mkdesc.evaluation.photographs.base import PhotographOptions
-from mkdesc.evaluation.photographs.extracting import Extraction, PhotographFile, read_photograph
+from mkdesc.evaluation.photographs.extracting import PhotographFile, read_photograph
 from mkdesc.evaluation.photographs.scoring import (
     Floats,
+    Judged,
     Matched,
     P,
     files_of,
     match_photographs,
-    photograph_files,
 )
 from mkdesc.evaluation.report.page import Picture
 from mkdesc.evaluation.report.table import short_names
@@ -45,33 +44,28 @@ KEY = (
 
 
 def draw_gallery(
-    output: str | Path,
+    judged: Judged[Any],
     pairs: Sequence[P],
     ranks: dict[str, list[float]],
     errors: Callable[[P, Matched], Floats],
-    options: PhotographOptions,
     unit: str,
 ) -> list[Picture]:
     """Draw three pairs of each method.
 
     Parameters
     ----------
-    output
-        The run folder, with the features of all methods.
+    judged
+        What came of the run; its cache must be there still.
     pairs
-        Those that were judged.
+        Those that are reported.
     ranks
         By method: the error of each pair, by which they are the best or the worst; infinite: no
         estimate.
     errors
         Given a pair and its matches: how many pixels each is off, (K,).
-    options
-        What was asked of the methods.
     unit
         Of the ranks, for the captions.
     """
-    settings = Extraction(Path(output, "cache").absolute(), options)
-    files = photograph_files(pairs)
     labels = short_names(ranks)
     pictures = []
     for method, own in ranks.items():
@@ -79,12 +73,12 @@ def draw_gallery(
         words = {order[-1]: "worst", order[len(order) // 2]: "median", order[0]: "best"}
         for number, word in reversed(words.items()):
             pair = pairs[number]
-            shown = files_of(pair, files)
-            matched = match_photographs(settings, method, shown)
+            files = files_of(pair, judged.files)
+            matched = match_photographs(judged.settings, method, files)
             off = errors(pair, matched)
             result = f"{own[number]:.2f} {unit} off" if np.isfinite(own[number]) else "no estimate"
             caption = f"{word}: {pair.name}, {result}, {len(off)} matches"
-            drawn = _drawn(shown, matched.points, off, options.max_size)
+            drawn = _drawn(files, matched.points, off, judged.settings.options.max_size)
             pictures.append(Picture(labels[method], caption, drawn))
     return pictures
 

@@ -22,6 +22,7 @@ from mkdesc.evaluation.photographs.homography_scores import (
     score_homography,
 )
 from mkdesc.evaluation.photographs.scoring import (
+    COST_COLUMNS,
     Floats,
     Matched,
     MethodScores,
@@ -48,9 +49,7 @@ _COLUMNS = (
     "solved",
     *(f"AUC {limit:g} px" for limit in LIMITS),
     "repeatability",
-    "keypoints",
-    "CPU s/MP",
-    "CPU ms/pair",
+    *COST_COLUMNS,
 )
 
 
@@ -87,24 +86,22 @@ def run_homography(
     if not 0 < threshold < np.inf:
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
     pairs = read_sequences(root)
-    options = options or PhotographOptions()
     judged = score_methods(
         "homography",
         pairs,
         partial(_score_pair, threshold),
         methods,
-        options,
+        options or PhotographOptions(),
         output,
         progress,
         workers,
         {"threshold": threshold, "sequences": sorted({pair.scene for pair in pairs})},
     )
-    results = _results(pairs, judged)
+    scored = judged.methods
+    results = _results(pairs, scored)
     if output is not None:
-        ranks = {
-            name: [score.corner_error for score in one.scores] for name, one in judged.items()
-        }
-        drawn = draw_gallery(output, pairs, ranks, _errors, options, "px")
+        ranks = {name: [one.corner_error for one in had.scores] for name, had in scored.items()}
+        drawn = draw_gallery(judged, pairs, ranks, _errors, "px")
         save_results(output, results, pictures=drawn, key=KEY)
     return results
 
@@ -144,13 +141,15 @@ def _results(
     rows = [Row(labels[name], _cells(one, first)) for name, one in judged.items()]
     title = f"Homographies: {len(pairs)} pairs"
     tables = [Table("homography", title, _COLUMNS, tuple(rows), corner="method")]
-    scenes = list(dict.fromkeys(pair.scene for pair in pairs))
-    by_scene = tuple(
-        Row(labels[name], tuple(_distinct(one, pairs, scene) for scene in scenes))
-        for name, one in judged.items()
-    )
+    by_scene = []
+    for name, one in judged.items():
+        counts = dict.fromkeys((pair.scene for pair in pairs), 0)
+        for pair, score in zip(pairs, one.scores, strict=True):
+            counts[pair.scene] += score.distinct
+        by_scene.append(Row(labels[name], tuple(counts.values())))
     title = "Distinct right matches by sequence"
-    tables.append(Table("homography-scenes", title, tuple(scenes), by_scene, corner="method"))
+    scenes = tuple(dict.fromkeys(pair.scene for pair in pairs))
+    tables.append(Table("homography-scenes", title, scenes, tuple(by_scene), corner="method"))
     curves = {
         labels[name]: {
             "x": list(CURVE),
@@ -158,37 +157,17 @@ def _results(
         }
         for name, one in judged.items()
     }
-    plot = Plot(
-        "matching-accuracy",
-        "Mean matching accuracy",
-        "curves",
-        {"": curves},
-        "pixels",
-        "share of matches within",
-    )
     details = {
-        name: {
-            "pairs": by_pair(pairs, one.scores),
-            "CPU seconds per pair": one.seconds,
-        }
+        name: {"pairs": by_pair(pairs, one.scores), "CPU seconds per pair": one.seconds}
         for name, one in judged.items()
     }
+    title, words = "Mean matching accuracy", ("pixels", "share of matches within")
     plots = (
-        plot,
+        Plot("matching-accuracy", title, "curves", {"": curves}, *words),
         pair_plot("Distinct right matches", "distinct", "matches", details, labels),
         pair_plot("Errors of the corners", "corner_error", "pixels", details, labels, log=True),
     )
     return Results("homography", tuple(tables), details, plots)
-
-
-def _distinct(
-    judged: MethodScores[HomographyScores], pairs: list[HomographyPair], scene: str
-) -> int:
-    return sum(
-        score.distinct
-        for pair, score in zip(pairs, judged.scores, strict=True)
-        if pair.scene == scene
-    )
 
 
 def _cells(
@@ -206,7 +185,5 @@ def _cells(
         f"{sum(score.solved for score in scores)} of {len(scores)}",
         *area_under_errors([score.corner_error for score in scores], LIMITS),
         float(np.mean([score.repeatability for score in scores])),
-        round(judged.keypoints),
-        judged.cost,
-        round(1000 * judged.seconds),
+        *judged.costs(),
     )

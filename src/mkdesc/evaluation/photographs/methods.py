@@ -28,7 +28,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -74,6 +73,9 @@ _SIFT = {
     "sift-descriptor": (False, True),
 }
 
+#: Methods that need a file.
+_FROM_FILES = ("aliked", "disk", "xfeat", "opencv-aliked", "opencv-disk", "hloc")
+
 
 def get_methods(names: list[str]) -> list[Method]:
     """Several methods, each once; see :func:`get_method`."""
@@ -108,10 +110,10 @@ def get_method(name: str) -> Method:
         return Method(name, _opencv_binary(name), _opencv_version())
     if name in _SIFT:
         return Method(name, _opencv_sift(*_SIFT[name]), _opencv_version())
-    if colon and kind in _BY_FILE:
+    if colon and kind in _FROM_FILES:
         if not Path(rest).is_file():
             raise ValueError(f"method {name!r}: expected {kind}:FILE, and there is no such file")
-        return Method(name, _BY_FILE[kind](rest), {"sha256": file_hash(rest)})
+        return Method(name, _from_file(kind, rest), {"sha256": file_hash(rest)})
     if colon and kind.replace(".", "").isidentifier() and not Path(name.split("+")[0]).exists():
         return Method(name, _python_function(name, kind, rest))
     return _ours(name)
@@ -240,16 +242,16 @@ def _opencv_network(factory: str, file: str) -> Extract:
     return extract
 
 
-def _kornia(kind: str, file: str) -> Extract:
+def _from_file(kind: str, file: str) -> Extract:
+    if kind.startswith("opencv-"):
+        return _opencv_network(f"{kind.removeprefix('opencv-').upper()}_create", file)
+    if kind == "hloc":
+        from mkdesc.evaluation.photographs.stored import stored_features
+
+        return stored_features(Path(file))
     from mkdesc.evaluation.photographs.kornia_networks import extractor
 
     return extractor(kind, Path(file))
-
-
-def _stored(file: str) -> Extract:
-    from mkdesc.evaluation.photographs.stored import stored_features
-
-    return stored_features(Path(file))
 
 
 def _python_function(name: str, module: str, function: str) -> Extract:
@@ -271,14 +273,3 @@ def _python_function(name: str, module: str, function: str) -> Extract:
         return PhotographFeatures(keypoints, as_descriptors(result[1], len(keypoints), name))
 
     return extract
-
-
-#: Methods that need a file.
-_BY_FILE: dict[str, Callable[[str], Extract]] = {
-    "aliked": lambda file: _kornia("aliked", file),
-    "disk": lambda file: _kornia("disk", file),
-    "xfeat": lambda file: _kornia("xfeat", file),
-    "opencv-aliked": lambda file: _opencv_network("ALIKED_create", file),
-    "opencv-disk": lambda file: _opencv_network("DISK_create", file),
-    "hloc": _stored,
-}

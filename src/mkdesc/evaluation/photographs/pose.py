@@ -21,6 +21,7 @@ from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, epipolar_distances, score_pose
 from mkdesc.evaluation.photographs.scoring import (
+    COST_COLUMNS,
     Floats,
     Matched,
     MethodScores,
@@ -47,10 +48,8 @@ _COLUMNS = (
     *(f"AUC {limit:g} deg" for limit in LIMITS),
     "inliers",
     "precision",
-    "keypoints",
     "threshold, px",
-    "CPU s/MP",
-    "CPU ms/pair",
+    *COST_COLUMNS,
 )
 
 
@@ -90,13 +89,12 @@ def run_pose(
     pairs = read_pose_pairs(truth, max_angle)
     tried = THRESHOLDS if threshold == "auto" else (float(threshold),)
     held_out = hold_out([pair.name for pair in pairs]) if threshold == "auto" else set()
-    options = options or PhotographOptions(max_size=1024)
     judged = score_methods(
         "pose",
         pairs,
         partial(_score_pair, tried, estimator),
         methods,
-        options,
+        options or PhotographOptions(max_size=1024),
         output,
         progress,
         workers,
@@ -106,12 +104,14 @@ def run_pose(
             "pairs": [pair.name for pair in pairs],
         },
     )
-    scored = {name: _at_best_threshold(one, tried, held_out) for name, one in judged.items()}
+    scored = {
+        name: _at_best_threshold(one, tried, held_out) for name, one in judged.methods.items()
+    }
     reported = [pair for i, pair in enumerate(pairs) if i not in held_out]
     results = _results(reported, scored, len(held_out), estimator.library)
     if output is not None:
         ranks = {name: [score.error for score in one.scores] for name, one in scored.items()}
-        drawn = draw_gallery(output, reported, ranks, _errors, options, "degrees")
+        drawn = draw_gallery(judged, reported, ranks, _errors, "degrees")
         save_results(output, results, pictures=drawn, key=KEY)
     return results
 
@@ -193,10 +193,8 @@ def _results(
             *(100 * area for area in area_under_errors(errors, LIMITS)),
             round(float(np.mean([score.inliers for score in scores]))),
             sum(score.right for score in scores) / matches if matches else None,
-            round(one.keypoints),
             threshold,
-            one.cost,
-            round(1000 * one.seconds),
+            *one.costs(),
         )
         rows.append(Row(labels[name], values))
         shares = (np.asarray(errors)[:, None] <= degrees).mean(axis=0)
@@ -210,15 +208,9 @@ def _results(
     name = {"poselib": "PoseLib", "opencv": "OpenCV's MAGSAC++"}[library]
     title = f"Relative poses by {name}: {len(pairs)} pairs{held}"
     table = Table("pose", title, _COLUMNS, tuple(rows), corner="method")
+    words = "degrees", "share of pairs"
     plots = (
-        Plot(
-            "pose-errors",
-            "Pose errors",
-            "curves",
-            {"": curves},
-            "degrees",
-            "share of pairs",
-        ),
+        Plot("pose-errors", "Pose errors", "curves", {"": curves}, *words),
         pair_plot("Pose errors", "error", "degrees", details, labels, log=True),
         pair_plot("Inliers", "inliers", "inliers", details, labels),
     )

@@ -82,6 +82,32 @@ class MethodScores(NamedTuple, Generic[S]):
     cost: float
     seconds: float
 
+    def costs(self) -> tuple[float, ...]:
+        """The cells of :data:`COST_COLUMNS`."""
+        return round(self.keypoints), self.cost, round(1000 * self.seconds)
+
+
+#: Columns that every benchmark has.
+COST_COLUMNS = ("keypoints", "CPU s/MP", "CPU ms/pair")
+
+
+class Judged(NamedTuple, Generic[S]):
+    """What came of a run.
+
+    Attributes
+    ----------
+    settings
+        The cache, with the features of all methods.
+    files
+        All photographs, by the paths that pairs have.
+    methods
+        Scores of each, by name.
+    """
+
+    settings: Extraction
+    files: dict[Path, PhotographFile]
+    methods: dict[str, MethodScores[S]]
+
 
 def score_methods(
     benchmark: str,
@@ -93,7 +119,7 @@ def score_methods(
     progress: Progress,
     workers: Workers,
     more: dict[str, Any],
-) -> dict[str, MethodScores[S]]:
+) -> Judged[S]:
     """Score all methods on all pairs, those that the run folder already has among them.
 
     Parameters
@@ -124,10 +150,10 @@ def score_methods(
         **more,
         "descriptors": {method.name: method.identity for method in chosen},
     }
-    judged = {}
     inputs = dict(files.values())
     with open_run(output, config, inputs) as folder, one_thread_for_each_piece():
         settings = Extraction(folder.absolute(), options)
+        judged: Judged[S] = Judged(settings, files, {})
         extract_all(chosen, files.values(), settings, workers, progress)
         pieces = [(pair, files_of(pair, files)) for pair in pairs]
         for method in chosen:
@@ -136,7 +162,7 @@ def score_methods(
                 rows.append(row)
                 progress(f"pairs: {method.name}", len(rows), len(pairs))
             found = [settings.load(method.features, name) for name in inputs]
-            judged[method.name] = MethodScores(
+            judged.methods[method.name] = MethodScores(
                 [row for row, _ in rows],
                 float(np.mean([len(one.features.xy) for one in found])),
                 mean_cost(found),
