@@ -70,7 +70,7 @@ def test_a_cache_that_was_made_again_is_read_again(tmp_path):
     for count in (3, 5):
         rows = {"keypoints": np.zeros((count, 4)), "descriptors": np.zeros((count, 4))}
         np.savez(file, **rows, seconds=1.0, shape=[30, 40], scale=[1.0, 1.0])
-        assert len(extraction.load("mkdesc", "a").features.xy) == count
+        assert len(extraction.load("mkdesc", "a").xy) == count
 
 
 def test_a_model_that_was_replaced_is_read_again(tmp_path):

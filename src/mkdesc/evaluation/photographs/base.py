@@ -72,6 +72,28 @@ class PhotographFeatures(NamedTuple):
     keypoints: NDArray[np.float64]
     descriptors: NDArray[np.float32]
 
+
+class FoundFeatures(NamedTuple):
+    """Features of a photograph, and what they cost.
+
+    Attributes
+    ----------
+    keypoints, descriptors
+        As for :class:`PhotographFeatures`.
+    seconds
+        Of CPU, in one thread.
+    shape
+        Height and width of the image they were found in.
+    scale
+        Its pixels for each pixel of the file, along x and y.
+    """
+
+    keypoints: NDArray[np.float64]
+    descriptors: NDArray[np.float32]
+    seconds: float
+    shape: tuple[int, int]
+    scale: tuple[float, float]
+
     @property
     def xy(self) -> NDArray[np.float64]:
         """Positions (N, 2), pixel centres at integers."""
@@ -80,12 +102,8 @@ class PhotographFeatures(NamedTuple):
 
 Extract = Callable[[Photograph, int], PhotographFeatures]
 
-#: Takes the features of two photographs, with the heights and widths of these; gives the rows of
-#: what belongs together, (K, 2).
-Match = Callable[
-    [PhotographFeatures, PhotographFeatures, tuple[tuple[int, int], tuple[int, int]]],
-    NDArray[np.int64],
-]
+#: Takes the features of two photographs; gives the rows of what belongs together, (K, 2).
+Match = Callable[[FoundFeatures, FoundFeatures], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)

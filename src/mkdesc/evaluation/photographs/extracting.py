@@ -22,36 +22,15 @@ from mkdesc._support.work import Workers, in_order
 from mkdesc._support.workfolder import cached_reader, state_of
 from mkdesc.evaluation.contenders.base import file_name
 from mkdesc.evaluation.photographs.base import (
+    FoundFeatures,
     Method,
     Photograph,
-    PhotographFeatures,
     PhotographOptions,
 )
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.images.reading import one_opencv_thread_each, opencv, read_gray
 
 T = TypeVar("T")
-
-
-class FoundFeatures(NamedTuple):
-    """Features of a photograph, and what they cost.
-
-    Attributes
-    ----------
-    features
-        What was found.
-    seconds
-        Of CPU, in one thread.
-    shape
-        Height and width of the image they were found in.
-    scale
-        Its pixels for each pixel of the file, along x and y.
-    """
-
-    features: PhotographFeatures
-    seconds: float
-    shape: tuple[int, int]
-    scale: tuple[float, float]
 
 
 class PhotographFile(NamedTuple):
@@ -78,11 +57,9 @@ class Extraction(NamedTuple):
 
 @cached_reader(64)
 def _load(file: Path) -> FoundFeatures:
-    names = ("keypoints", "descriptors", "seconds", "shape", "scale")
-    keypoints, descriptors, seconds, shape, scale = read_archive(file, names)
+    keypoints, descriptors, seconds, shape, scale = read_archive(file, FoundFeatures._fields)
     (height, width), (x, y) = shape.tolist(), scale.tolist()
-    features = PhotographFeatures(keypoints, descriptors)
-    return FoundFeatures(features, float(seconds), (height, width), (x, y))
+    return FoundFeatures(keypoints, descriptors, float(seconds), (height, width), (x, y))
 
 
 def read_photograph(file: PhotographFile, max_size: int | None) -> Photograph:
@@ -149,7 +126,7 @@ def _extract(settings: Extraction, piece: tuple[str, PhotographFile]) -> str:
     target = settings.file(features, file.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(target) as partial_file, partial_file.open("wb") as out:
-        shape, scale = np.array(photograph.gray.shape), np.array(photograph.scale)
+        shape, scale = photograph.gray.shape, photograph.scale
         np.savez(out, **found._asdict(), seconds=seconds, shape=shape, scale=scale)
     return features
 

@@ -11,8 +11,7 @@ import numpy as np
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.homographies import HomographyPair, read_sequences
-from mkdesc.evaluation.photographs.base import PhotographOptions
-from mkdesc.evaluation.photographs.extracting import FoundFeatures
+from mkdesc.evaluation.photographs.base import FoundFeatures, PhotographOptions
 from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography_scores import (
     CURVE,
@@ -108,10 +107,8 @@ def run_homography(
 
 def _score_pair(threshold: float, pair: HomographyPair, matched: Matched) -> HomographyScores:
     a, b = matched.found
-    keypoints, shapes = (a.features.xy, b.features.xy), (a.shape, b.shape)
-    return score_homography(
-        matched.points, keypoints, _truth(pair, matched.found), shapes, threshold
-    )
+    truth, shapes = _truth(pair, matched.found), (a.shape, b.shape)
+    return score_homography(matched.points, (a.xy, b.xy), truth, shapes, threshold)
 
 
 def _errors(pair: HomographyPair, matched: Matched) -> Floats:

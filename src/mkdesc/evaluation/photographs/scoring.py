@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers, in_order
-from mkdesc.evaluation.photographs.base import Method, PhotographOptions
+from mkdesc.evaluation.photographs.base import FoundFeatures, Method, PhotographOptions
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
-    FoundFeatures,
     PhotographFile,
     extract_all,
     known_method,
@@ -164,7 +163,7 @@ def score_methods(
             found = [settings.load(method.features, name) for name in inputs]
             judged.methods[method.name] = MethodScores(
                 [row for row, _ in rows],
-                float(np.mean([len(one.features.xy) for one in found])),
+                float(np.mean([len(one.xy) for one in found])),
                 mean_cost(found),
                 float(np.mean([seconds for _, seconds in rows])),
             )
@@ -223,9 +222,9 @@ def match_photographs(
     def matches() -> tuple[Floats, Floats]:
         pairs = _pairs(method, a, b, options.ratio)
         if not method.grows:
-            return a.features.xy[pairs[:, 0]], b.features.xy[pairs[:, 1]]
-        keypoints = a.features.keypoints, b.features.keypoints
-        grown = grow_matches(images[0], images[1], *keypoints, pairs, n_threads=1)
+            return a.xy[pairs[:, 0]], b.xy[pairs[:, 1]]
+        one, two = images
+        grown = grow_matches(one, two, a.keypoints, b.keypoints, pairs, n_threads=1)
         return grown.points_a, grown.points_b
 
     points, seconds = timed(f"matches {name}", matches)
@@ -236,11 +235,11 @@ def _pairs(
     method: Method, a: FoundFeatures, b: FoundFeatures, ratio: float | None
 ) -> NDArray[np.int64]:
     """Matches (K, 2) by rows of the features."""
-    if not len(a.features.xy) or not len(b.features.xy):
+    if not len(a.xy) or not len(b.xy):
         return np.empty((0, 2), np.int64)
     if method.match is not None:
-        return method.match(a.features, b.features, (a.shape, b.shape))
-    return match_descriptors(a.features.descriptors, b.features.descriptors, ratio=ratio).pairs
+        return method.match(a, b)
+    return match_descriptors(a.descriptors, b.descriptors, ratio=ratio).pairs
 
 
 class _Scores(Protocol):
