@@ -91,7 +91,7 @@ ROOMS := _support datasets explorer/test_server.py features heads images kernels
 oldest: ## the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable . $$($(PYTHON) tools/oldest.py) \
-		pytest pytest-timeout hypothesis pillow 'scikit-learn<1.7' 'pyparsing<3.2' 'click<8.3'
+		pytest pytest-timeout hypothesis 'scikit-learn<1.7' 'pyparsing<3.2' 'click<8.3'
 	.venv-oldest/bin/python -m pytest --ignore tests/images/test_cutting_torch.py $(addprefix tests/,$(ROOMS))
 
 audit: $(BIN)/python ## known vulnerabilities of these versions; asks a service on the internet

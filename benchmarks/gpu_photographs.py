@@ -83,24 +83,23 @@ def agreement(images: torch.Tensor) -> Iterator[str]:
     """Features of two photographs against those of the compiled code on the CPU."""
     import mkdesc
 
-    for detector in ("learned", "dog"):
-        for model in ("photo", "photo-net"):
-            found = Features(detector, KEYPOINTS, model).cuda()(images[:2])
-            for k in range(2):
-                keypoints, wanted = mkdesc.Features(detector, KEYPOINTS, model).extract(
-                    images[k, 0].cpu().numpy()
-                )
-                points, _, descriptors = (each.cpu().numpy() for each in found.of(k))
-                away = np.linalg.norm(points[:, None, :2] - keypoints.points[None, :, :2], axis=2)
-                which, near = away.argmin(1), away.min(1) < 0.1
-                turned = np.abs((points[:, 3] - keypoints.points[which, 3] + 180) % 360 - 180)
-                cosine = (descriptors * wanted[which]).sum(1)[near]
-                yield (
-                    f"{detector}, {model}: {len(points)} and {len(keypoints)} keypoints, "
-                    f"{near.mean():.2%} within 0.1 px, {(near & (turned < 1)).mean():.2%} and "
-                    f"1 degree, cosines {np.median(cosine):.5f} (1%: "
-                    f"{np.quantile(cosine, 0.01):.5f})"
-                )
+    for model in ("photo", "photo-net"):
+        found = Features(max_keypoints=KEYPOINTS, model=model).cuda()(images[:2])
+        for k in range(2):
+            keypoints, wanted = mkdesc.Features(KEYPOINTS, model=model).extract(
+                images[k, 0].cpu().numpy()
+            )
+            points, _, descriptors = (each.cpu().numpy() for each in found.of(k))
+            away = np.linalg.norm(points[:, None, :2] - keypoints.points[None, :, :2], axis=2)
+            which, near = away.argmin(1), away.min(1) < 0.1
+            turned = np.abs((points[:, 3] - keypoints.points[which, 3] + 180) % 360 - 180)
+            cosine = (descriptors * wanted[which]).sum(1)[near]
+            yield (
+                f"{model}: {len(points)} and {len(keypoints)} keypoints, "
+                f"{near.mean():.2%} within 0.1 px, {(near & (turned < 1)).mean():.2%} and "
+                f"1 degree, cosines {np.median(cosine):.5f} (1%: "
+                f"{np.quantile(cosine, 0.01):.5f})"
+            )
 
 
 def profile(images: torch.Tensor) -> None:
@@ -108,37 +107,32 @@ def profile(images: torch.Tensor) -> None:
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as record
 
-    for detector in ("learned", "dog"):
-        features = Features(detector, KEYPOINTS, "photo").cuda()
+    features = Features(max_keypoints=KEYPOINTS, model="photo").cuda()
+    features(images)
+    torch.cuda.synchronize()
+    with record(activities=[ProfilerActivity.CUDA]) as found:
         features(images)
-        torch.cuda.synchronize()
-        with record(activities=[ProfilerActivity.CUDA]) as found:
-            features(images)
-        rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)
-        total = sum(row.device_time_total for row in rows)
-        print(f"\n{detector}: {total / len(images):.0f} us per photograph")
-        for row in rows[:10]:
-            each = row.device_time_total / len(images)
-            print(f"  {row.device_time_total / total:6.1%}  {each:7.1f} us  {row.key[:80]}")
+    rows = sorted(found.key_averages(), key=lambda row: -row.device_time_total)
+    total = sum(row.device_time_total for row in rows)
+    print(f"\n{total / len(images):.0f} us per photograph")
+    for row in rows[:10]:
+        each = row.device_time_total / len(images)
+        print(f"  {row.device_time_total / total:6.1%}  {each:7.1f} us  {row.key[:80]}")
 
 
 def extraction(images: torch.Tensor) -> Iterator[tuple[str, Rate]]:
     """Photographs per second, from pixels in the memory of the GPU to descriptors there."""
-    for detector in ("learned", "dog"):
-        for model in ("photo", "photo-net"):
-            for half in (False, True):
-                features = Features(detector, KEYPOINTS, model).cuda()
-                features = features.half() if half else features
-                name = f"{detector}, {model}{', half' if half else ''}"
-                yield name, rate(lambda f=features: f(images), len(images))
-                yield (
-                    f"{name}, one graph",
-                    rate(graphed(lambda f=features: f(images)), len(images)),
-                )
+    for model in ("photo", "photo-net"):
+        for half in (False, True):
+            features = Features(max_keypoints=KEYPOINTS, model=model).cuda()
+            features = features.half() if half else features
+            name = f"{model}{', half' if half else ''}"
+            yield name, rate(lambda f=features: f(images), len(images))
+            yield f"{name}, one graph", rate(graphed(lambda f=features: f(images)), len(images))
     features = Features("learned", KEYPOINTS, "photo").cuda()
     one = images[:1]
-    yield "learned, photo, one at a time", rate(lambda: features(one), 1)
-    yield "learned, photo, one at a time, one graph", rate(graphed(lambda: features(one)), 1)
+    yield "photo, one at a time", rate(lambda: features(one), 1)
+    yield "photo, one at a time, one graph", rate(graphed(lambda: features(one)), 1)
 
 
 def matching(images: torch.Tensor) -> Iterator[tuple[str, Rate]]:

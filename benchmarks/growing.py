@@ -149,6 +149,7 @@ def planes(data: Path, names: list[str], keypoints: int) -> None:
                 score = np.zeros(5)
                 for k in range(1, 6):
                     truth = np.loadtxt(folder / f"H_1_{k + 1}")
+                    truth /= truth[2, 2]
                     found = match(seen[0], seen[k], grown)
                     off = np.linalg.norm(moved(found.points_a, truth) - found.points_b, axis=1)
                     right = found.points_a[off <= RIGHT]

@@ -18,6 +18,7 @@ sys.path.insert(0, str(DOCS.parent / "tools"))
 from gallery import write_pages  # noqa: E402
 from references import (  # noqa: E402
     svg_of_graph,
+    without_dead_links,
     write_api,
     write_command_line,
     write_export,
@@ -146,11 +147,10 @@ def _link_names(app: Sphinx, doctree: nodes.document, page: str) -> None:
             link += literal
 
 
-def _no_way_back(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Drop links from the source: they miss what is told of under a shorter name."""
+def _own_code_only(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """See :func:`references.without_dead_links`."""
     if page.startswith("_modules/"):
-        dead = r'<a class="viewcode-back".*?</a>|<li><a href="builtins.html">.*?</li>'
-        context["body"] = re.sub(dead, "", context["body"])
+        context["body"] = without_dead_links(context["body"])
 
 
 #: Tutorials that can be downloaded as notebooks.
@@ -180,5 +180,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-signature", _readable)
     app.connect("doctree-resolved", _link_names)
-    app.connect("html-page-context", _no_way_back)
+    app.connect("html-page-context", _own_code_only)
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

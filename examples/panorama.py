@@ -11,7 +11,7 @@ them the camera did not only turn, but moved a little: near the posts on the rig
 
 from __future__ import annotations
 
-import sys
+import argparse
 from itertools import pairwise
 
 import cv2
@@ -61,8 +61,14 @@ def _moved(points: np.ndarray, homography: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    names = sys.argv[1:] or ["demo/street_b.jpg", "demo/street_a.jpg"]
-    cv2.imwrite("panorama.jpg", stitch([cv2.imread(name) for name in names]))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("photographs", nargs="*", help="default: the street of mkdesc demo")
+    names = parser.parse_args().photographs or ["demo/street_b.jpg", "demo/street_a.jpg"]
+    photographs = [cv2.imread(name) for name in names]
+    for name, photograph in zip(names, photographs, strict=True):
+        if photograph is None:
+            parser.error(f"{name}: not a readable photograph")
+    cv2.imwrite("panorama.jpg", stitch(photographs))
     print("written: panorama.jpg")
 
 

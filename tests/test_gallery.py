@@ -88,3 +88,15 @@ def test_scripts_draw(name, tmp_path, monkeypatch):
     script = next(one for one in gallery.scripts() if one.path.stem == name)
     runpy.run_path(str(script.path))
     assert (tmp_path / script.picture.name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "said"),
+    [("--help", 0, "usage: "), ("no.jpg", 2, "no.jpg: not a readable photograph")],
+)
+def test_the_panorama_is_a_command(word, code, said, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["panorama.py", word])
+    with pytest.raises(SystemExit) as ended:
+        panorama.main()
+    assert ended.value.code == code
+    assert said in "".join(capfd.readouterr())

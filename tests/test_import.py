@@ -1,6 +1,9 @@
 import ast
+import compileall
 import importlib
 import inspect
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +41,29 @@ def loaded_after(code):
 
 def test_importing_the_package_loads_nothing_heavy():
     assert loaded_after("import mkdesc; mkdesc.MKD(); mkdesc.POLAR; mkdesc.patch_map") == []
+
+
+def test_without_sources(tmp_path):
+    """As in a frozen application: compiled modules alone."""
+    package = shutil.copytree(
+        Path(mkdesc.__file__).parent,
+        tmp_path / "mkdesc",
+        ignore=shutil.ignore_patterns("__pycache__", "_compiled", "static", "figures"),
+    )
+    assert compileall.compile_dir(package, quiet=1, legacy=True)
+    for file in package.rglob("*.py"):
+        file.unlink()
+    code = (
+        "import mkdesc; assert mkdesc.__file__.endswith('.pyc'), mkdesc.__file__;"
+        "import mkdesc.learn; print(*mkdesc.__all__, *mkdesc.learn.__all__);"
+        "mkdesc.describe, mkdesc.MKD(backend='numpy').fit(), mkdesc.learn.Recipe()"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [*mkdesc.__all__, *mkdesc.learn.__all__]
 
 
 def test_modules_do_not_hide_functions_of_their_names():

@@ -40,7 +40,9 @@ def test_the_recipe_needs_what_the_package_needs():
     recipe = (REPOSITORY / "conda" / "meta.yaml").read_text(encoding="utf-8")
     needed = re.search(r"  run:\n    - python.*\n((?:    - .*\n)*)", recipe)[1]
     named = re.findall(r"- (.*)", needed)
-    assert [name.replace(" ", "") for name in named] == PROJECT["dependencies"]
+    # The recipe is for any machine: it can have no markers.
+    wanted = [need.partition(";")[0] for need in PROJECT["dependencies"]]
+    assert [name.replace(" ", "") for name in named] == wanted
 
 
 def test_one_extra_brings_opencv():
@@ -49,18 +51,6 @@ def test_one_extra_brings_opencv():
     bring = {name for name, needs in extras.items() if any("opencv" in need for need in needs)}
     assert bring == {"images", "test", "bench", "docs"}  # the last three are for developers
     assert not any("opencv" in need for need in PROJECT["dependencies"])
-
-
-def test_a_missing_opencv_is_said_plainly():
-    code = "import sys; sys.modules['cv2'] = None; from mkdesc.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "demo", "nowhere"], capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
-        "error: this needs OpenCV, any build of it that gives the module cv2; if you have "
-        "none: pip install 'mkdesc[images]'\n"
-    )
 
 
 def _text_calls(path):

@@ -98,6 +98,23 @@ def test_a_graph_shows_every_room_and_arrow():
     assert len(list(picture.iter("path"))) == 2 * len(arrows)
 
 
+def test_the_list_of_sources_has_ours_alone(tmp_path):
+    """Where PyTorch is not installed, Sphinx lists it, as the home of what it decorates."""
+    ours = '<li><a href="mkdesc.html">mkdesc</a></li>\n<li><a href="mkdesc/torch.html">t</a></li>'
+    others = '<li><a href="torch.html">torch</a></li>\n<li><a href="builtins.html">b</a></li>\n'
+    (tmp_path / "mkdesc").mkdir()
+    (tmp_path / "mkdesc.html").write_text("")
+    (tmp_path / "mkdesc" / "torch.html").write_text("")
+    index = tmp_path / "index.html"
+    index.write_text(f"<ul>{others}{ours}</ul>")
+    assert len(list(check_site.faults(tmp_path))) == 2
+    index.write_text(references.without_dead_links(index.read_text()))
+    assert list(check_site.faults(tmp_path)) == []
+    assert ours in index.read_text()
+    back = '<a class="viewcode-back" href="../names/x.html#x">[docs]</a>def f(): ...'
+    assert references.without_dead_links(back) == "def f(): ..."
+
+
 def test_faults_of_a_site_are_found(tmp_path):
     (tmp_path / "whole.html").write_text('<h1 id="top"><a href="#top"></a><img src="data:,">')
     (tmp_path / "other.html").write_text('<a href="whole.html?v=1#top"></a><a href="https://x.y">')

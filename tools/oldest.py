@@ -15,7 +15,8 @@ def main() -> None:
     wanted = [*project["dependencies"]]
     for extra in EXTRAS:
         wanted += project["optional-dependencies"][extra]
-    print(" ".join(sorted({one.replace(">=", "==") for one in wanted})))
+    # A marker stays behind its semicolon; without blanks the shell takes both for one word.
+    print(" ".join(sorted({one.replace(">=", "==", 1).replace(" ", "") for one in wanted})))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,18 @@ def write_export(path: Path) -> None:
     export_page(path)
 
 
+def without_dead_links(body: str) -> str:
+    """A page of Sphinx's `viewcode` without links that lead nowhere.
+
+    Those from the source back to its description miss what is described under a shorter name. The
+    list of modules names those of decorators, too (`torch`, where it is not installed, and
+    `builtins`), which have no page here.
+    """
+    back = r'<a class="viewcode-back".*?</a>'
+    others = r'<li><a href="(?!mkdesc[./])[^"]*">.*?</li>'
+    return re.sub(f"{back}|{others}", "", body)
+
+
 def write_api(folder: Path, listing: Path) -> None:
     """The reference of Python: a page per name that people import, and lists of them.
 

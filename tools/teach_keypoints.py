@@ -1,6 +1,6 @@
 """Variants of the learned detector, to compare: the command, with parts of its recipe changed.
 
-For example --set rules.levels=3 --set views.scale=0.8 --set channels=[8,8,8].
+For example --set levels=3 --set views.scale=0.8 --set channels=[8,8,8].
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from mkdesc.learn.keypoint_training import KeypointRecipe
+from mkdesc.learn.keypoint_rewards import KeypointRecipe
 from mkdesc.learn.keypoints import learn_keypoints, recipe_for
 
 
 def changed(recipe: KeypointRecipe, settings: list[str]) -> KeypointRecipe:
-    """A recipe with settings such as ``rules.levels=3`` or ``channels=[8,8]``."""
+    """A recipe with settings such as ``views.scale=0.5`` or ``channels=[8,8]``."""
     for setting in settings:
         name, _, text = setting.partition("=")
         value: Any = json.loads(text)

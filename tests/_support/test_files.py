@@ -109,9 +109,13 @@ with {name}(sys.argv[1]) as partial:
 
 
 @pytest.mark.parametrize("name", ["atomic_path", "atomic_folder"])
-def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_path, name):
+@pytest.mark.parametrize(
+    "called", ["out", "x" * 255, "\N{EURO SIGN}" * 85], ids=["short", "long", "wide"]
+)
+def test_what_killed_writers_leave_is_removed_and_what_others_write_is_not(tmp_path, name, called):
+    """Also where a name is as long as a name can be."""
     write = {"atomic_path": atomic_path, "atomic_folder": atomic_folder}[name]
-    target = tmp_path / "out"
+    target = tmp_path / called
     command = [sys.executable, "-c", WRITER.format(name=name), target]
     writers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     try:

@@ -33,14 +33,17 @@ def test_bad_arguments(tmp_path, run):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_serving_until_ctrl_c(start):
-    child = start(*SERVE)
+def test_serving_until_ctrl_c(start, tmp_path, monkeypatch):
+    """As it is typed: a browser is opened, whichever is the user's."""
+    monkeypatch.setenv("BROWSER", 'sh -c "echo %s > opened"')
+    child = start("-m", "mkdesc", "explore", cwd=tmp_path)
     address = re.search(r"http://127\.0\.0\.1:\d+/", child.stdout.readline())[0]
     with urllib.request.urlopen(address) as answer:
         assert b"See the kernels" in answer.read()
     child.send_signal(signal.SIGINT)
     output, errors = child.communicate(timeout=60)
     assert (child.returncode, output, errors) == (0, "explorer ended\n", "")
+    assert (tmp_path / "opened").read_text() == f"{address}\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 must be set up first")

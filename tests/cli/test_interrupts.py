@@ -32,6 +32,15 @@ def make(folder, *rest, **keywords):
     os.kill(os.getpid(), signal.SIGTERM)
 make_hpatches.make_sequence = make
 """
+WHEN_COLMAP_IS_LOADED = """
+import os, signal
+from mkdesc.cli import make_hpatches
+from mkdesc.datasets.colmap import pycolmap_module
+def make(folder, *rest, **keywords):
+    pycolmap_module()
+    os.kill(os.getpid(), signal.SIGTERM)
+make_hpatches.make_sequence = make
+"""
 AT_THE_END_OF_A_FILE = """
 from mkdesc.cli import make_hpatches
 def make(*rest, **keywords):
@@ -52,11 +61,14 @@ make_hpatches.make_sequence = make
         (IN_THE_MIDDLE_OF_AN_IMPORT, 130, "interrupted; nothing was written"),
         (IN_THE_SECOND_SEQUENCE, 130, "interrupted; run the same command again to resume"),
         (BY_A_SCHEDULER, 130, "interrupted; run the same command again to resume"),
+        (WHEN_COLMAP_IS_LOADED, 130, "interrupted; run the same command again to resume"),
         (AT_THE_END_OF_A_FILE, 2, "error: a file ended early"),
         (A_LONG_MESSAGE, 2, f"error: {'x' * 997}..."),
     ],
 )
 def test_one_line_says_what_happened(tmp_path, before, code, said, start):
+    if before == WHEN_COLMAP_IS_LOADED:
+        pytest.importorskip("pycolmap")
     program = f"{before}\nfrom mkdesc.cli import main\nmain()"
     child = start("-c", program, "make-hpatches", "a", "b", "-o", "out", cwd=tmp_path)
     _, errors = child.communicate(timeout=120)

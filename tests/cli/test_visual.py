@@ -74,11 +74,13 @@ def test_inspect_takes_file_names_as_they_are(folder, run):
 
 
 def test_figures_writes_all_of_them(folder, run):
-    done = run("figures", "-o", "new/out", "--formats", "png", cwd=folder)
+    done = run("figures", "-o", "new/out", cwd=folder)
     assert done.returncode == 0, done.stderr
     names = [line.removeprefix("written: ") for line in done.stdout.splitlines()]
-    assert len(names) == 5
-    for name in names:
+    assert len(names) == 10
+    for name in names[1::2]:
+        assert (folder / name).read_bytes().startswith(b"%PDF-")
+    for name in names[::2]:
         assert (folder / name).stat().st_size < 200_000
         assert cv2.imread(str(folder / name)).std() > 10
 

@@ -1,3 +1,4 @@
+import os
 import zipfile
 
 import cv2
@@ -173,6 +174,14 @@ def test_other_things_are_refused(tmp_path):
 def header(shape):
     text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes")
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".png", ".parquet", ""])
+def test_pipes_are_not_waited_for(tmp_path, ending):
+    os.mkfifo(tmp_path / f"pipe{ending}")
+    with pytest.raises(ValueError, match=r"pipe.*: is a device or a pipe, expected a file or"):
+        open_patches(tmp_path / f"pipe{ending}")
 
 
 @pytest.mark.parametrize(

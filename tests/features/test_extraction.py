@@ -167,6 +167,49 @@ def damage(output, kind):
     output.write_bytes(data)
 
 
+def test_a_name_that_is_too_long_is_left_out(photos, output):
+    name = "x" * 251 + ".png"
+    (photos / name).symlink_to("a.png")
+    for _ in range(2):
+        found = extract_to([photos], output, settings=SETTINGS)
+        assert list(found.bad) == [name]
+    assert sorted(keypoints(output)) == NAMES
+    assert {file.name for file in output.parent.iterdir()} == {"in", output.name}
+
+
+@pytest.mark.parametrize("content", ["scalar", "of a kind that cannot be read"])
+def test_what_others_keep_is_not_taken_for_damaged(photos, tmp_path, content):
+    h5py = pytest.importorskip("h5py")
+    output = tmp_path / "theirs.h5"
+    with h5py.File(output, "w") as file:
+        file["numbers"] = np.arange(9)
+        if content == "scalar":
+            file["one"] = 3.0
+        else:
+            file.create_dataset("one", data=np.arange(99.0), fletcher32=True)
+            offset = file["one"].id.get_chunk_info(0).byte_offset
+    if content != "scalar":
+        data = bytearray(output.read_bytes())
+        data[offset] ^= 255
+        output.write_bytes(data)
+    before = output.read_bytes()
+    with pytest.raises(ValueError, match=r"theirs\.h5: has no record of how it was made"):
+        extract_to([photos], output, settings=SETTINGS)
+    assert output.read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "theirs.h5"]
+
+
+def test_a_scalar_that_somebody_adds_is_no_damage(photos, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    output = tmp_path / "ours.h5"
+    extract_to([photos], output, settings=SETTINGS)
+    with h5py.File(output, "a") as file:
+        file["one"] = 3.0
+    assert len(extract_to([photos], output, settings=SETTINGS).kept) == len(NAMES)
+    with h5py.File(output) as file:
+        assert "one" in file
+
+
 @pytest.mark.parametrize("output", FILES, indirect=True)
 @pytest.mark.parametrize("kind", ["bits", "cut", "zeros", "ones"])
 def test_damaged_stores_are_made_again(photos, output, kind):

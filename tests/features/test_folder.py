@@ -77,6 +77,15 @@ def test_bundled_files_are_known_by_their_content(folder, monkeypatch, what):
         extract_features(images, folder / "out", settings=SETTINGS)
 
 
+def test_settings_may_be_numbers_of_numpy(folder):
+    images = find_images([folder / "in"])
+    for number in (np.int64, np.int8):
+        theirs = Settings(max_keypoints=number(30), side=[np.float32(20), number(40)])
+        done = extract_features(images, folder / "out", settings=theirs)
+    assert done.kept == ["a.png", "b.png", "sub/a.png"]
+    assert theirs == Settings(max_keypoints=30, side=(20.0, 40.0))
+
+
 def test_models_are_named_if_they_can_be(folder):
     images = find_images([folder / "in"])
     extract_features(images, folder / "out", settings=SETTINGS)
@@ -98,6 +107,18 @@ def test_bad_images_stop_nothing(folder):
     assert list(done.bad) == ["broken.jpg"]
     assert "broken.jpg: truncated" in done.bad["broken.jpg"]
     assert load_features(folder / "out", "flat.png").descriptors.shape == (0, 128)
+
+
+def test_names_that_leave_no_room_for_an_ending_are_left_out(folder):
+    most = "x" * 247 + ".png"
+    for name in (most, f"y{most}"):  # 251 and 252 bytes; with .npz there may be 255
+        (folder / "in" / name).symlink_to("a.png")
+    images = find_images([folder / "in"])
+    for _ in range(2):
+        done = extract_features(images, folder / "out", settings=SETTINGS)
+        assert sorted([*done.done, *done.kept]) == ["a.png", "b.png", "sub/a.png", most]
+        assert list(done.bad) == [f"y{most}"]
+        assert "its name is too long" in done.bad[f"y{most}"]
 
 
 def test_an_interrupted_run_leaves_whole_files(folder, monkeypatch):

@@ -103,6 +103,14 @@ def test_features_say_what_they_take(given, said):
         mkdesc.Features(**given)
 
 
+def test_a_number_may_come_before_the_detector():
+    features = mkdesc.Features(20, detector="orb")
+    assert (features.max_keypoints, features.detector.side) == (20, 2.0)
+    assert repr(features) == repr(mkdesc.Features("orb", 20))
+    with pytest.raises(ValueError, match="detector: expected one, got 'dog' and 'orb'"):
+        mkdesc.Features("dog", detector="orb")
+
+
 def test_a_name_that_nobody_has_is_a_type_error():
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         mkdesc.Features(colour=True)

@@ -63,3 +63,7 @@ def test_devices_and_pipes_are_no_photographs(tmp_path):
     touch(tmp_path, "a.png")
     with pytest.warns(UserWarning, match=r"pipe\.jpg: is a device or a pipe; left out"):
         assert list(find_images([tmp_path])) == ["a.png"]
+    (tmp_path / "pipe.jpg").rename(tmp_path / "pipe")
+    (tmp_path / "link.jpg").symlink_to("pipe")
+    with pytest.warns(UserWarning, match=r"link\.jpg: is a device or a pipe; left out"):
+        assert list(find_images([tmp_path])) == ["a.png"]

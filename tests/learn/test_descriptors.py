@@ -15,15 +15,16 @@ from mkdesc.learn.keypoint_views import ViewRecipe  # noqa: E402
 from mkdesc.learn.match_training import gather  # noqa: E402
 from mkdesc.models import read_card  # noqa: E402
 
-POOL = replace(
-    recipe_for(on_cpu=True).pool,
+TINY = replace(
+    recipe_for(on_cpu=True),
     pairs=8,
     points=60,
     size=128,
     real=0.0,
     views=ViewRecipe(180, 0.2, 0.2, 0.1, 0.2),
+    batch=4,
+    fresh=2,
 )
-TINY = replace(recipe_for(on_cpu=True), pool=POOL, batch=4, fresh=2)
 SMALL = MKD("cartesian", 16, side=(16.0, 32.0))
 
 
@@ -73,7 +74,7 @@ def test_a_model_of_two_squares_and_its_card(learned, tmp_path):
     assert (said["photographs"], said["steps"], said["seed"]) == (4, 80, 1)
     assert said["held_out"] == learned.report.held_out
     assert said["head"]["hidden"] == 32
-    assert said["recipe"]["pool"]["views"]["rotation"] == 180
+    assert said["recipe"]["views"]["rotation"] == 180
     mkd = load_model(tmp_path / "mine.safetensors")
     assert mkd.head.dims_in == 2 * 63
     mkd.backend = "numpy"
@@ -189,18 +190,18 @@ def test_photographs_of_one_scene_are_found(monkeypatch):
     true = np.array([[0.95, -0.2, 30.0], [0.25, 0.9, -10.0]])
     second = cv2.warpAffine(first, true, (240, 240), flags=cv2.INTER_CUBIC)
     monkeypatch.setattr(scene_maps, "KEYPOINTS", 250)
-    how = replace(TINY, pool=replace(POOL, real=0.5))
+    how = replace(TINY, real=0.5)
     pool = descriptors._pool(
         {"a_1.png": first, "a_2.png": second, "b.png": other},
         MKD("extended-24", 24, side=(20.0,)),
         "keypoints",
-        how.pool,
+        how,
         0,
         torch.device("cpu"),
     )
     made = []
     pool.fill(made.append)
-    assert made[-1] == POOL.pairs
+    assert made[-1] == TINY.pairs
     pool.find_maps(HeadPlan("gda", dims=32).begin(gather(pool, 0.75)))
     assert [scene.photos for scene in pool.maps] == [(0, 1)]
     (scene,) = pool.maps

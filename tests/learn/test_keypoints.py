@@ -16,9 +16,10 @@ from mkdesc.images.detectors.learned_weights import load_weights  # noqa: E402
 from mkdesc.learn import keypoint_training as training  # noqa: E402
 from mkdesc.learn import keypoint_views  # noqa: E402
 from mkdesc.learn.holding_out import hold_out  # noqa: E402
-from mkdesc.learn.keypoint_rewards import Drawn, Rules, match_points  # noqa: E402
+from mkdesc.learn.keypoint_rewards import Drawn, KeypointRecipe, match_points  # noqa: E402
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe, project  # noqa: E402
 from mkdesc.learn.keypoints import learn_keypoints, recipe_for  # noqa: E402
+from mkdesc.learn.training import NEWS  # noqa: E402
 from mkdesc.models import save_model  # noqa: E402
 
 TINY = replace(
@@ -58,12 +59,18 @@ def few_pairs(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def learned(folder):
+def told():
+    """What training said."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def learned(folder, told):
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "MEASURED_PAIRS", 16)
         patch.setattr(training, "CHECKED_PAIRS", 8)
-        made = learn(folder, steps=30)
+        made = learn(folder, steps=30, progress=lambda what, *_: told.append(what))
     assert torch.get_num_threads() == threads
     return made
 
@@ -72,6 +79,12 @@ def test_right_matches_rise(learned):
     before, after = learned.report.before, learned.report.after
     assert after.right > 1.5 * before.right
     assert after.precision > before.precision
+
+
+def test_rewarded_points_are_drawn_more_often(learned, told):
+    right = [int(what.split()[1]) for what in told if what.startswith("training: ")]
+    assert len(right) == 3
+    assert right[2] > 1.2 * right[0]
 
 
 def test_what_is_learned_sees_turned_images_alike(learned, folder):
@@ -128,7 +141,7 @@ def test_control_c_keeps_the_best(folder, few_pairs, tmp_path):
 
     made = learn(folder, steps=1000, progress=tell)
     assert made.report.interrupted
-    assert made.report.steps == training.NEWS
+    assert made.report.steps == NEWS
     assert "interrupted: this is the best until then" in made.report.lines()
     made.save(tmp_path / "best.safetensors")
     assert load_weights(tmp_path / "best.safetensors").count == made.weights.count
@@ -201,14 +214,14 @@ def test_rewards():
     patches = torch.eye(9).reshape(9, 1, 3, 3)
     places = torch.tensor([[[10.0, 10], [30, 30], [50, 50]], [[10.5, 10], [30, 39], [70, 70]]])
     used = torch.tensor([[True, True, False], [True, True, True]])
-    drawn = Drawn(places, torch.ones(3), used, torch.zeros(2, 3), patches[[0, 1, 0, 1, 5]])
+    drawn = Drawn(places, torch.ones(2, 3), used, torch.zeros(2, 3), patches[[0, 1, 0, 1, 5]])
     pairs = Pairs(
         torch.zeros(2, 100, 100),
         torch.ones(2, 100, 100, dtype=bool),
         torch.eye(3).expand(2, 3, 3),
         np.zeros(1, np.int64),
     )
-    rules = Rules(wrong_cost=0.5, point_cost=0.1)
+    rules = KeypointRecipe(wrong_cost=0.5, point_cost=0.1)
     matched = match_points(drawn, pairs, lambda some: some.flatten(1), rules, 1.0)
     expected = [[1 - 0.1, -0.5 - 0.1, 0], [1 - 0.1, -0.5 - 0.1, -0.1]]
     np.testing.assert_allclose(matched.rewards, expected, atol=1e-6)

@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from mkdesc.learn.match_losses import MatchCosts, as_bits, match_loss  # noqa: E402
-from mkdesc.learn.match_pool import MatchBatch  # noqa: E402
+from mkdesc.learn.match_losses import as_bits, match_loss  # noqa: E402
+from mkdesc.learn.match_pool import MatchBatch, MatchRecipe  # noqa: E402
 
 B, N = 3, 6
 
@@ -74,7 +74,9 @@ def by_loops(vectors, batch, temperature, sharper, cost):
 def test_the_loss_by_loops(batch, cost):
     vectors = torch.nn.functional.normalize(batch.raw, dim=-1)
     expected = by_loops(vectors.numpy(), batch, 0.3, 0.2, cost)
-    found = match_loss(vectors, batch, MatchCosts(0.3, 0.2, cost))
+    found = match_loss(
+        vectors, batch, MatchRecipe(temperature=0.3, mutual_temperature=0.2, mutual=cost)
+    )
     np.testing.assert_allclose(float(found), expected, rtol=1e-6)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from itertools import chain
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ from mkdesc.features.settings import Settings
 from mkdesc.matching.judging import Verdict
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.groups import find_groups, verified_pairs
+from mkdesc.retrieval.manifest import Manifest
 from mkdesc.retrieval.signature import make_signature
 
 FEW = Settings(max_keypoints=300, output="uint8")
@@ -122,6 +124,48 @@ def test_interrupted_work_goes_on(scenes, tmp_path, monkeypatch, step):
     assert {file: file.stat().st_mtime_ns for file in described} == described
     index = mkdesc.Index(tmp_path / "index")
     assert groups(index) == {name: [name[0]] * 3 for name in sorted(_names(scenes))}
+
+
+def test_an_index_that_is_being_updated_is_searched(scenes, view, tmp_path):
+    """It has the old answer until the new one is there: never an error, or half of one."""
+    target = tmp_path / "index"
+    mkdesc.build_index(scenes, target, FEW)
+    old = set(mkdesc.Index(target).names)
+    opened = mkdesc.Index(target)
+    (scenes / "0/1.png").unlink()
+    shutil.copy(scenes / "2/0.png", scenes / "1/0.png")
+    cv2.imwrite(str(scenes / "2/9.png"), view(2, 10))
+    seen = []
+
+    def search(*news):
+        for index in (opened, mkdesc.Index(target)):
+            found = index.find(view(0), 3, verify=9)
+            assert {one.name[0] for one in found if one.inliers > 30} == {"0"}
+            assert set(index.names) == old
+        seen.append(sorted(chain(*find_groups(index))))
+
+    mkdesc.build_index(scenes, target, FEW, search)
+    assert len(seen) > 5
+    assert all(names == sorted(old) for names in seen)
+    assert set(mkdesc.Index(target).names) == old - {"0/1.png"} | {"2/9.png"}
+    assert not (target / "features" / "0" / "1.png.npz").exists()
+    with pytest.raises(FileNotFoundError, match=r"features of 0/1\.png; .* being updated, try"):
+        opened.find(view(0), 3, verify=9)
+
+
+def test_an_index_that_is_updated_while_it_is_opened(scenes, view, tmp_path, monkeypatch):
+    target = tmp_path / "index"
+    mkdesc.build_index(scenes, target, FEW)
+    read = Manifest.load_words
+
+    def late(manifest, folder):
+        monkeypatch.undo()
+        cv2.imwrite(str(scenes / "2/9.png"), view(2, 10))
+        mkdesc.build_index(scenes, target)
+        return read(manifest, folder)
+
+    monkeypatch.setattr(Manifest, "load_words", late)
+    assert "2/9.png" in mkdesc.Index(target).names
 
 
 def test_two_at_once_are_refused(scenes, tmp_path):
@@ -389,6 +433,13 @@ def test_what_cannot_be_looked_up(index, scenes):
     with pytest.raises(ValueError, match="k: expected an integer >= 1, got 0"):
         find_groups(index, 0)
     assert len(index.find(scenes / "1/2.png", 1000)) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes")
+def test_pipes_are_not_waited_for(index, tmp_path):
+    os.mkfifo(tmp_path / "query.png")
+    with pytest.raises(ValueError, match=r"query\.png: is a device or a pipe, expected"):
+        index.find(tmp_path / "query.png")
 
 
 def test_settings_are_not_mixed(index, scenes):

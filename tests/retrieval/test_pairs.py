@@ -11,6 +11,7 @@ from mkdesc.features.settings import Settings
 from mkdesc.retrieval.pairs import (
     AT_HAND,
     all_pairs,
+    check_output,
     near_pairs,
     read_pairs,
     sequential_pairs,
@@ -127,6 +128,8 @@ def test_pairs_are_written_as_they_are_read(tmp_path):
     assert read_pairs(tmp_path / "pairs.txt", ["a.png", "b.png", "c/d.png"]) == pairs
     with pytest.raises(ValueError, match=r"'a b\.png': expected a name without spaces"):
         write_pairs(tmp_path / "pairs.txt", [("a b.png", "c.png")])
+    with pytest.raises(ValueError, match=r"'\\udce9\.png': expected a name in UTF-8 for a list"):
+        check_output(tmp_path / "pairs.txt", ["a.png", "\udce9.png"])
 
 
 def test_all_pairs_come_once_and_in_reach():
@@ -138,6 +141,11 @@ def test_all_pairs_come_once_and_in_reach():
 
 def test_pairs_from_a_file(tmp_path):
     file = tmp_path / "pairs.txt"
+    file.write_text("b.jpg a.jpg\n", encoding="utf-8-sig")  # as Windows may write it
+    assert read_pairs(file, ["a.jpg", "b.jpg"]) == [("a.jpg", "b.jpg")]
+    file.write_text("b.jpg a.jpg\n", encoding="utf-16")
+    with pytest.raises(ValueError, match=r"pairs\.txt: not text in UTF-8"):
+        read_pairs(file, ["a.jpg", "b.jpg"])
     file.write_text("# comment\nb.jpg a.jpg\n\na.jpg b.jpg\na.jpg c.jpg\nc.jpg c.jpg\n")
     expected = [("a.jpg", "b.jpg"), ("a.jpg", "c.jpg")]
     assert read_pairs(file, {"a.jpg", "b.jpg", "c.jpg"}) == expected

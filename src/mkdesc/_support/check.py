@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
@@ -43,14 +43,13 @@ def check_number(
     Traceback (most recent call last):
     ValueError: power: expected a number > 0 and <= 1, got 2
     """
-    number = isinstance(value, Real) and not isinstance(value, bool)
+    number = _as_float(value)
     if (
-        number
-        and abs(value) <= sys.float_info.max  # type: ignore[arg-type]  # integers may be larger
-        and (above is None or value > above)  # type: ignore[operator]
-        and (least is None or value >= least)  # type: ignore[operator]
-        and (most is None or value <= most)  # type: ignore[operator]
-        and (below is None or value < below)  # type: ignore[operator]
+        math.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (most is None or number <= most)
+        and (below is None or number < below)
     ):
         return
     bounds = {">": above, ">=": least, "<=": most, "<": below}
@@ -112,6 +111,16 @@ def check_not_both(**given: object) -> None:
     """
     if all(value is not None for value in given.values()):
         raise ValueError(f"{' and '.join(given)}: expected one of them, got both")
+
+
+def _as_float(value: object) -> float:
+    """A number as Python has it: numpy's of fewer bits overflow beside one. NaN: it is none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # integers may be larger
+        return math.inf
 
 
 def _refuse(name: str, value: object, expected: str, optional: bool) -> None:

@@ -33,6 +33,8 @@ class Damaged(ValueError):
 _PARTIAL = ".partial"
 #: What they end in until they are held.
 _UNHELD = ".new"
+#: Bytes of a name that theirs begin with: of 255 at most, the rest is for endings, SQLite's too.
+_BEGINNING = 200
 
 
 @contextmanager
@@ -220,7 +222,13 @@ def _held_folder(folder: Path, waiting: Callable[[], object]) -> int | None:
 
 def _partial(target: Path) -> Path:
     """A new name beside the target."""
-    return target.parent / f".{target.name}.{secrets.token_hex(4)}{_PARTIAL}"
+    return target.parent / f".{_beginning(target)}.{secrets.token_hex(4)}{_PARTIAL}"
+
+
+def _beginning(target: Path) -> str:
+    """The name of a file or folder, or as much of it as leaves room for more."""
+    name = os.fsencode(target.name)
+    return target.name if len(name) <= _BEGINNING else name[:_BEGINNING].decode(errors="ignore")
 
 
 def _held_partial(target: Path, make: Callable[[Path], int | None]) -> tuple[Path, int | None]:
@@ -298,7 +306,7 @@ def _remove_orphans(target: Path) -> None:
     """Remove the temporary files and folders of processes that were killed."""
     endings = f"({re.escape(_PARTIAL)}|{re.escape(_UNHELD)})"
     for name in _partials(target.parent.absolute()):
-        if not re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}{endings}", name):
+        if not re.fullmatch(rf"\.{re.escape(_beginning(target))}\.[0-9a-f]{{8}}{endings}", name):
             continue
         orphan = target.parent / name
         try:
@@ -333,9 +341,11 @@ def _exchange(new: Path, old: Path) -> None:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file; ValueError for other bytes."""
+    """The text of a UTF-8 file, without the mark that Windows begins some with; ValueError for
+    other bytes.
+    """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not text in UTF-8 ({error.reason})") from None
 

@@ -12,6 +12,8 @@ _PACKAGES = (
     "scipy",
     "numba",
     "safetensors",
+    "pillow",
+    "poselib",
     "opencv-python",
     "opencv-python-headless",
     "opencv-contrib-python",

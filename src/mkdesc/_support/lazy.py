@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import dis
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -15,7 +15,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of a package that imports when it must.
 
-    The names are those that the package imports for type checkers, ``if TYPE_CHECKING``. Modules
+    The names are those that the package imports for type checkers, ``if TYPE_CHECKING``. They are
+    taken from its code, as frozen applications have no sources. Modules
     of the package are reached by their names as well, imported or not.
 
     Parameters
@@ -33,19 +34,20 @@ def lazy_names(
     'mkdesc.batches.describing'
     """
     spec: Any = sys.modules[package].__spec__
-    home_of = {
-        alias.name: node.module
-        for block in ast.parse(spec.loader.get_source(package)).body
-        if isinstance(block, ast.If)
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    home_of: dict[str, str] = {}
+    home, root = "", package.partition(".")[0]
+    for step in dis.get_instructions(spec.loader.get_code(package)):
+        if step.opname == "IMPORT_NAME":
+            home = step.argval
+        elif step.opname == "IMPORT_FROM":
+            first, *others = home.split(".")
+            if first == root and others[:1] != ["_support"]:  # which packages import at once
+                home_of[step.argval] = home
 
     def get(name: str) -> object:
         home = home_of.get(name, package)
         if home != package:
-            value = getattr(import_module(str(home)), name)
+            value = getattr(import_module(home), name)
             setattr(sys.modules[package], name, value)  # found at once from now on
             return value
         if not name.startswith("_") and find_spec(f"{package}.{name}") is not None:

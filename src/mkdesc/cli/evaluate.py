@@ -13,7 +13,8 @@ from mkdesc.cli.cluster import workers_at
 from mkdesc.cli.options import Cluster, Device, number_or_auto
 from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import progress_bar, resumable
-from mkdesc.evaluation.hpatches.benchmark import default_descriptors, run_hpatches
+from mkdesc.evaluation.contenders.registry import default_descriptors
+from mkdesc.evaluation.hpatches.benchmark import run_hpatches
 from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
 from mkdesc.evaluation.photographs.pose import run_pose

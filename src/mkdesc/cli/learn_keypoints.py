@@ -79,5 +79,6 @@ def command(
         "the bundled detector",
         learned.held_out,
         seed,
-        "learn from more photographs, for longer (--limit), or --from keypoints",
+        "learn from more photographs or for longer (--limit)"
+        + (", or --from keypoints" if start is None else ""),
     )

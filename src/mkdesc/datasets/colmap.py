@@ -5,6 +5,8 @@ COLMAP has (0.5, 0.5) at the centre of the first pixel; OpenCV, and all of this 
 
 from __future__ import annotations
 
+import signal
+import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -33,11 +35,19 @@ def pycolmap_module() -> Any:
     with needed("COLMAP needs pycolmap", "colmap"):
         import pycolmap
     pycolmap.logging.minloglevel = pycolmap.logging.Level.ERROR.value
+    _heed_sigterm()
     return pycolmap
 
 
+def _heed_sigterm() -> None:
+    """Give SIGTERM back to Python: COLMAP's own handler prints where every call was."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
+
+
 @cache
-def _camera_parameters() -> dict[int, int]:
+def camera_parameters() -> dict[int, int]:
     """How many numbers a camera has, by COLMAP's numbers of the camera models."""
     pycolmap = pycolmap_module()
     models = {name: int(kind) for name, kind in pycolmap.CameraModelId.__members__.items()}
@@ -82,7 +92,7 @@ def read_model(model: str | Path) -> pycolmap.Reconstruction:
             f"{folder}: no COLMAP model (points3D.txt or points3D.bin) in this folder"
         )
     pycolmap = pycolmap_module()
-    check_sizes(folder, _camera_parameters())
+    check_sizes(folder, camera_parameters())
     try:
         return pycolmap.Reconstruction(str(folder))
     except MemoryError:

@@ -24,6 +24,7 @@ from mkdesc.datasets.phototourism.layout import (
     read_sheet,
     sheets,
 )
+from mkdesc.images.listing import check_no_pipe
 from mkdesc.images.reading import read_gray
 from mkdesc.kernels.patches import as_patches
 
@@ -101,6 +102,8 @@ def open_patches(path: str | Path) -> PatchSource:
     location = as_location(path)
     if not exists(location):
         raise FileNotFoundError(f"{path} does not exist")
+    if not is_address(location):
+        check_no_pipe(Path(location), "a file or a folder of patches")
     suffix = Path(location).suffix.lower()
     if suffix in _ANYWHERE:
         return _refusing(_ANYWHERE[suffix], location, str(path))

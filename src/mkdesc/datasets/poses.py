@@ -27,7 +27,7 @@ from mkdesc._support.optional import needed
 from mkdesc._support.text import shorten
 from mkdesc.datasets.colmap import read_model
 from mkdesc.geometry.cameras import Camera
-from mkdesc.images.header import read_header
+from mkdesc.images.reading import image_size
 
 #: Pairs of views whose directions differ by more degrees have too little in common.
 MAX_ANGLE = 75.0
@@ -128,11 +128,9 @@ def _strecha_views(folder: Path) -> list[_View]:
         if not (numbers[24:26] >= 1).all():
             raise ValueError(f"{file}: expected a width and a height, got {numbers[24:26]}")
         _check_pose(file, rotation, numbers[21:24])
-        header = read_header(_existing(image).read_bytes())
-        if not header.width or not header.height:
-            raise ValueError(f"{image}: damaged, or of a format whose header is not known")
         width, height = (int(side) for side in numbers[24:26])
-        camera = _camera(file, matrix, width, height).resized(header.width, header.height)
+        size = image_size(_existing(image))
+        camera = _camera(file, matrix, width, height).resized(*size)
         views.append(_View(image, camera, rotation, -rotation @ numbers[21:24]))
     return views
 

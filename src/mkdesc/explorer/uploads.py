@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mkdesc.explorer.data import MAX_SIDE, encode_gray, encode_model
-from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.reading import read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.models import load_model
 from mkdesc.models.files import read_tensors
 
@@ -36,13 +34,7 @@ def read_image(data: bytes) -> dict[str, Any]:
     if not _IMAGES.match(data):
         raise UnsupportedType("expected a PNG, JPEG, WebP or BMP image")
     image = _through_file(data, "image", lambda path: read_gray(path, MAX_PIXELS))
-    longest = max(image.shape)
-    if longest > MAX_SIDE:
-        cv2 = opencv()
-        width, height = (max(1, round(n * MAX_SIDE / longest)) for n in image.shape[::-1])
-        image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
-    gray: NDArray[np.uint8] = image
-    return encode_gray(gray)
+    return encode_gray(reduced(image, MAX_SIDE))
 
 
 def read_models(data: bytes) -> list[dict[str, Any]]:

@@ -32,9 +32,9 @@ def can_be_on_device(detector: Any, max_keypoints: int | None) -> bool:
     """Whether a detector finds so many keypoints on a device without waiting for it.
 
     >>> from mkdesc.images import make_detector
-    >>> can_be_on_device(make_detector("dog", max_keypoints=9), 9)
+    >>> can_be_on_device(make_detector("learned", max_keypoints=9), 9)
     True
-    >>> can_be_on_device(make_detector("sift", max_keypoints=9), 9)
+    >>> can_be_on_device(make_detector("dog", max_keypoints=9), 9)
     False
     """
     if max_keypoints is None or not hasattr(detector, "detect_padded"):

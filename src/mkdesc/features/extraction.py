@@ -156,7 +156,7 @@ def _extract_into(
             if described:
                 store.add_features(target, parts, described, settings, **own)
         # Of stored ones too: an earlier run may have ended before it cleaned up.
-        remove_features(parts, images)
+        remove_features(parts, images.keys() - found.bad.keys())
     return found._replace(kept=sorted({*stored, *found.kept}))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,11 +32,12 @@ class Features:
 
     Parameters
     ----------
-    detector
+    first, detector
         ``"learned"``, ``"dog"``, ``"sift"``, ``"orb"``, ... (see
         :data:`mkdesc.images.detectors.registry.DETECTORS`), one of these with your own settings
-        (:func:`~mkdesc.images.make_detector`), or an OpenCV detector. A number
-        is taken for ``max_keypoints``: ``Features(2000)`` is what ``cv2.SIFT_create(2000)`` was.
+        (:func:`~mkdesc.images.make_detector`), or an OpenCV detector: the first argument, or by
+        its name. A number in its place is taken for ``max_keypoints``: ``Features(2000)`` is what
+        ``cv2.SIFT_create(2000)`` was.
     max_keypoints
         How many to keep, the strongest by response; None: all.
     model
@@ -56,8 +57,8 @@ class Features:
     n_threads
         Number of threads; None: one per core.
     device
-        Where PyTorch does all of the work, such as ``"cuda"``, with the detectors ``"learned"``
-        and ``"dog"`` and a number of keypoints; otherwise it describes patches there, and
+        Where PyTorch does all of the work, such as ``"cuda"``, with the detector ``"learned"``
+        and a number of keypoints; otherwise it describes patches there, and
         detects if the detector can. None: as ``model`` has it; ``"cpu"``: the same, since PyTorch
         is slower there.
     **others
@@ -76,7 +77,8 @@ class Features:
 
     def __init__(
         self,
-        detector: str | int | Detector | cv2.Feature2D = DEFAULT_DETECTOR,
+        first: str | int | Detector | cv2.Feature2D | None = None,
+        /,
         max_keypoints: int | None = None,
         model: str | os.PathLike[str] | MKD = DEFAULT_MODEL,
         side: Side = None,
@@ -84,16 +86,24 @@ class Features:
         output: str | None = None,
         n_threads: int | None = None,
         device: str | None = None,
+        *,
+        detector: str | int | Detector | cv2.Feature2D = DEFAULT_DETECTOR,
         **others: Never,
     ) -> None:
         _refuse(others)
-        if isinstance(detector, (int, np.integer)) and not isinstance(detector, bool):
+        if first is None and _is_number(detector):
+            first, detector = detector, DEFAULT_DETECTOR
+        if _is_number(first):
             if max_keypoints is not None:
                 raise ValueError(
-                    f"detector: expected a name or an OpenCV detector, got {detector}; the number "
+                    f"detector: expected a name or an OpenCV detector, got {first}; the number "
                     f"of keypoints is there already (max_keypoints={max_keypoints})"
                 )
-            detector, max_keypoints = DEFAULT_DETECTOR, int(detector)
+            max_keypoints = int(first)
+        elif first is not None:
+            if detector != DEFAULT_DETECTOR:
+                raise ValueError(f"detector: expected one, got {first!r} and {detector!r}")
+            detector = first
         self._given: dict[str, Any] = {
             "detector": detector,
             "max_keypoints": max_keypoints,
@@ -179,7 +189,7 @@ class Features:
             check_gray_range(gray)
             where = None if mask is None else _as_mask(mask, gray.shape)
             return module.extract_array(gray, where)
-        found = self._detect(gray, mask)
+        found = self.find_keypoints(gray, mask)
         return found, self.describe(gray, found)
 
     def on_device(self) -> DeviceFeatures | None:
@@ -201,7 +211,14 @@ class Features:
             self._module = made.to(chosen_device(self._device)).eval()
         return self._module
 
-    def _detect(self, image: ArrayLike, mask: ArrayLike | None) -> Keypoints:
+    def find_keypoints(self, image: ArrayLike, mask: ArrayLike | None = None) -> Keypoints:
+        """Keypoints of an image, the strongest first, as arrays; :meth:`detect` gives objects.
+
+        Parameters
+        ----------
+        image, mask
+            As for :meth:`detect`.
+        """
         gray = as_gray_uint8(image)
         where = None if mask is None else _as_mask(mask, gray.shape)
         found = self.detector.detect(gray, where)
@@ -217,7 +234,7 @@ class Features:
         mask
             bool or uint8 (H, W): keypoints are looked for where it is not zero.
         """
-        return tuple(self._detect(image, mask).to_opencv())
+        return tuple(self.find_keypoints(image, mask).to_opencv())
 
     def compute(
         self, image: ArrayLike, keypoints: Sequence[cv2.KeyPoint], descriptors: None = None
@@ -344,6 +361,10 @@ def _refuse(others: Mapping[str, object]) -> None:
         if name not in _OPENCV:
             raise TypeError(f"Features() got an unexpected keyword argument {name!r}")
         raise ValueError(f"{name}: OpenCV's name; use {_OPENCV[name].format(value=value)}")
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _as_mask(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:

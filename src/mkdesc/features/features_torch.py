@@ -61,7 +61,7 @@ class Features(nn.Module):
     Parameters
     ----------
     detector
-        ``"learned"`` or ``"dog"``, or one of these with your own settings
+        ``"learned"``, or this detector with your own settings
         (:func:`~mkdesc.images.make_detector`), which must have the same ``max_keypoints``.
     max_keypoints
         How many to keep of an image, at most: N.
@@ -100,8 +100,8 @@ class Features(nn.Module):
         self.detector: Any = as_detector(detector, max_keypoints=max_keypoints, upright=upright)
         if not can_be_on_device(self.detector, max_keypoints):
             raise ValueError(
-                "detector: expected learned or dog, with the same max_keypoints, and neither "
-                f"spread nor repeats of dog, got {detector!r}"
+                "detector: expected learned, with the same max_keypoints and without spread, "
+                f"got {detector!r}"
             )
         mkd = model if isinstance(model, MKD) else load_model(model)
         self.sides = sides_for(self.detector, mkd) if side is None else checked_sides(side)

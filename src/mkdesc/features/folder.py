@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import sys
 import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,13 +30,7 @@ from mkdesc.features.image_features import (
     save_file,
 )
 from mkdesc.features.settings import Settings
-from mkdesc.images.reading import (
-    MAX_PIXELS,
-    has_opencv,
-    one_opencv_thread_each,
-    opencv,
-    read_gray,
-)
+from mkdesc.images.reading import MAX_PIXELS, one_opencv_thread_each, read_gray
 
 if TYPE_CHECKING:
     from mkdesc.features.features_torch import Features as DeviceFeatures
@@ -101,9 +97,15 @@ def extract_features(
     described = how.to_json()
     features = how.make(device=device)  # refuses what is wrong before anything is written
     work_folder(target).open(json.loads(described))
-    kept = [name for name, file in images.items() if _is_kept(target, name, file)]
+    bad = {
+        name: f"{file}: its name is too long for a file of features"
+        for name, file in images.items()
+        if _is_too_long(features_path(target, name))
+    }
+    usable = {name: file for name, file in images.items() if name not in bad}
+    kept = [name for name, file in usable.items() if _is_kept(target, name, file)]
     there = set(kept)
-    names = [name for name in images if name not in there]
+    names = [name for name in usable if name not in there]
 
     # Other processes may work in another folder; messages here name files as their user does.
     elsewhere = not share_memory(workers)
@@ -111,8 +113,8 @@ def extract_features(
     if elsewhere:
         pieces = [(file.absolute(), path.absolute()) for file, path in pieces]
     describe = partial(_describe_file, how, described, max_pixels, device, elsewhere)
-    progress("describing", len(kept), len(images))
-    bad: dict[str, str] = {}
+    progress("describing", len(kept), len(usable))
+    lost: dict[str, str] = {}
     outcomes: Iterable[tuple[int, str | None]]
     module = None if elsewhere else features.on_device()
     if module is None:
@@ -122,9 +124,11 @@ def extract_features(
     with nullcontext() if elsewhere or len(names) < 2 else one_opencv_thread_each():
         for done, (index, reason) in enumerate(outcomes, 1):
             if reason is not None:
-                bad[names[index]] = reason
-            progress("describing", len(kept) + done, len(images))
-    return Extracted([name for name in names if name not in bad], kept, bad)
+                lost[names[index]] = reason
+            progress("describing", len(kept) + done, len(usable))
+    for name in lost:
+        features_path(target, name).unlink(missing_ok=True)  # of what it was before
+    return Extracted([name for name in names if name not in lost], kept, bad | lost)
 
 
 def work_folder(folder: Path) -> WorkFolder:
@@ -149,9 +153,9 @@ def _describe_file(
     made_by = (described, device)  # which says which model the settings name
     try:
         if getattr(_local, "made_by", None) != made_by:
-            if elsewhere and has_opencv():  # there are as many such processes as cores
-                opencv().setNumThreads(1)
             _local.features = settings.make(n_threads=1, device=device)
+            if elsewhere and "cv2" in sys.modules:  # there are as many such processes as cores
+                sys.modules["cv2"].setNumThreads(1)
             _local.made_by = made_by
         before = fingerprint(source)  # what is changed from here on is noticed by the next run
         image = read_gray(source, max_pixels, as_stored=settings.as_stored)
@@ -193,8 +197,17 @@ def _lost(piece: tuple[Path, Path], reason: str) -> str:
     return f"{piece[0]}: {reason}"
 
 
+def _is_too_long(path: Path) -> bool:
+    """Whether no file can be called so."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    return False
+
+
 def _is_kept(folder: Path, name: str, image: Path) -> bool:
-    """Whether an image has features that are its own and can be read; others are removed."""
+    """Whether an image has features that are its own and can be read."""
     path = features_path(folder, name)
     try:
         found = load_features(folder, name)
@@ -208,9 +221,7 @@ def _is_kept(folder: Path, name: str, image: Path) -> bool:
     now = same_input(known, image)
     if now != known:
         check_own(path)
-    if now is None:
-        path.unlink()
-    elif now != known:
+    if now not in (None, known):
         save_file(path, replace(found, source=np.array(now)))
     return now is not None
 

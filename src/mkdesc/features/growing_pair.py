@@ -29,10 +29,13 @@ class GrownPair(NamedTuple):
         What is judged.
     grown
         Its matches, row by row.
+    tentative
+        What they were grown from.
     """
 
     pair: PhotoPair
     grown: GrownMatches
+    tentative: FrameMatches
 
 
 def grow_pair(
@@ -78,7 +81,7 @@ def grow_pair(
         int(over.sum()),
         options.estimator,
     )
-    return GrownPair(pair, grown)
+    return GrownPair(pair, grown, tentative)
 
 
 def _as_frames(grown: GrownMatches, tentative: FrameMatches) -> FrameMatches:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -165,7 +165,7 @@ def match_images(
     if how is None:
         plain = match_and_verify(*seen, ratio, options)
         clock.lap("match")
-        return _ungrown(plain, grays, describe.sides[0], clock.laps, files)
+        return _result(_of_plain(plain), grays, describe.sides[0], clock.laps, files)
     threads = checked_threads(describe.mkd.n_threads)
     pyramids = make_pyramid(grays[0]), make_pyramid(grays[1])
     tentative = mutual_matches(*seen, options)
@@ -183,7 +183,7 @@ def match_images(
         if more.judged.verdict.name == VERIFIED or judged.verdict.name == UNVERIFIED:
             found, judged = more
         clock.lap("wide")
-    return _grown(found, judged, grays, describe.sides[0], clock.laps, files)
+    return _result(_of_grown(found, judged), grays, describe.sides[0], clock.laps, files)
 
 
 def _growing(grow: bool | GrowOptions) -> GrowOptions | None:
@@ -288,70 +288,62 @@ def _for_blobs(features: Features) -> Features:
     return features.replace(n_threads=1, **own)
 
 
-def _ungrown(
-    found: TwoViewResult,
-    grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+class _Found(NamedTuple):
+    """What is told of two photographs; correlation is None where nothing was grown."""
+
+    features: tuple[LocalFeatures, LocalFeatures]
+    matches: FrameMatches
+    correlation: NDArray[np.float64] | None
+    geometry: Estimate
+    verdict: str
+    reason: str
+
+
+def _of_plain(found: TwoViewResult) -> _Found:
+    return _Found(found.features, found.matches, None, found.verified, *found.verdict[:2])
+
+
+def _of_grown(found: GrownPair, judged: Judged) -> _Found:
+    """What was grown, if it is believed; otherwise what it was grown from."""
+    if judged.verdict.name == VERIFIED:
+        matches, correlation = found.pair.matches, found.grown.correlation
+        return _Found(found.pair.features, matches, correlation, judged.geometry, *judged.verdict)
+    nothing = Estimate(None, np.zeros(len(found.tentative.a), np.bool_))
+    return _Found(found.pair.features, found.tentative, None, nothing, *judged.verdict)
+
+
+def _result(
+    found: _Found,
+    images: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     side: float,
     timings: dict[str, float],
     files: tuple[Path | None, Path | None],
 ) -> ImageMatches:
-    matches = found.matches
-    return ImageMatches(
-        **_common(matches, found.verified, found.features, side),
-        affine=affinities(matches.a, matches.b)[:, :, :2],
-        correlation=np.full(len(matches.a), np.nan),
-        verdict=found.verdict.name,
-        reason=found.verdict.reason,
-        timings=timings,
-        images=grays,
-        files=files,
-    )
-
-
-def _grown(
-    found: GrownPair,
-    judged: Judged,
-    grays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-    side: float,
-    timings: dict[str, float],
-    files: tuple[Path | None, Path | None],
-) -> ImageMatches:
-    pair = found.pair
-    return ImageMatches(
-        **_common(pair.matches, judged.geometry, pair.features, side),
-        affine=found.grown.maps,
-        correlation=found.grown.correlation,
-        verdict=judged.verdict.name,
-        reason=judged.verdict.reason,
-        timings=timings,
-        images=grays,
-        files=files,
-    )
-
-
-def _common(
-    matches: FrameMatches,
-    geometry: Estimate,
-    features: tuple[LocalFeatures, LocalFeatures],
-    side: float,
-) -> dict[str, Any]:
-    """What all results have."""
+    matches, geometry = found.matches, found.geometry
     here, there = matches.positions
-    return {
-        "points_a": here.copy(),
-        "points_b": there.copy(),
-        "distances": matches.distances,
-        "inliers": geometry.inliers,
-        "matrix": geometry.matrix,
-        "geometry": geometry.geometry,
-        "rotation": geometry.rotation,
-        "translation": geometry.translation,
-        "pose_covariance": geometry.pose_covariance,
-        "focal": geometry.focal,
-        "pairs": matches.pairs,
-        "keypoints_a": _points(features[0].frames, side),
-        "keypoints_b": _points(features[1].frames, side),
-    }
+    nothing = np.full(len(here), np.nan)
+    return ImageMatches(
+        points_a=here.copy(),
+        points_b=there.copy(),
+        distances=matches.distances,
+        correlation=nothing if found.correlation is None else found.correlation,
+        affine=affinities(matches.a, matches.b)[:, :, :2],
+        inliers=geometry.inliers,
+        matrix=geometry.matrix,
+        geometry=geometry.geometry,
+        rotation=geometry.rotation,
+        translation=geometry.translation,
+        pose_covariance=geometry.pose_covariance,
+        focal=geometry.focal,
+        verdict=found.verdict,
+        reason=found.reason,
+        pairs=matches.pairs,
+        keypoints_a=_points(found.features[0].frames, side),
+        keypoints_b=_points(found.features[1].frames, side),
+        timings=timings,
+        images=images,
+        files=files,
+    )
 
 
 def _points(frames: NDArray[np.float64], side: float) -> NDArray[np.float64]:

@@ -20,7 +20,8 @@ from mkdesc._support.npy import names_in_archive
 from mkdesc._support.targets import Own, check_target, lines_of
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
-from mkdesc.images.reading import in_colour, opencv
+from mkdesc.images.reading import in_colour
+from mkdesc.images.resampling import resized
 from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
 from mkdesc.matching.nearest import Matches
 
@@ -358,13 +359,10 @@ def _zoomed(
     left, top = int(box[0]), int(box[1])
     part = image[top : int(np.ceil(box[3])), left : int(np.ceil(box[2]))]
     scale = max(1.0, LONGEST / max(part.shape[:2]))
-    cv2 = opencv()
-    size = [round(side * scale) for side in part.shape[1::-1]]
-    zoomed: NDArray[np.uint8] = cv2.resize(part, size, interpolation=cv2.INTER_CUBIC)
     moved = points - [left, top]
     within = (moved > -0.5) & (moved < np.array(part.shape[1::-1]) - 0.5)
     inside = within[:, 0] & within[:, 1]
-    return zoomed, (moved + 0.5) * scale - 0.5, inside
+    return resized(part, scale), (moved + 0.5) * scale - 0.5, inside
 
 
 def _plain(array: NDArray[Any]) -> list[Any]:

@@ -46,10 +46,11 @@ def save_keypoints(
 
     Examples
     --------
-    >>> import tempfile, cv2, numpy as np
+    >>> import tempfile, numpy as np
+    >>> from mkdesc.images.writing import encode_image
     >>> folder = Path(tempfile.mkdtemp())
     >>> noise = np.random.default_rng(0).integers(0, 256, (80, 80), np.uint8)
-    >>> _ = cv2.imwrite(str(folder / "a.png"), noise)
+    >>> _ = (folder / "a.png").write_bytes(encode_image(".png", noise))
     >>> how = Settings(max_keypoints=50)
     >>> save_keypoints([folder / "a.png"], folder / "keypoints.jpg", settings=how)
     Keypoints(50)
@@ -65,7 +66,7 @@ def save_keypoints(
         )
     how = settings or Settings()
     gray = read_gray(files[0], max_pixels)
-    found = Keypoints.from_opencv(how.make(device=device).detect(gray))
+    found = how.make(device=device).find_keypoints(gray)
     caption = f"mkdesc: {len(found):,} keypoints ({how.detector})"
     picture = draw_keypoints(in_colour(gray, files[0]), found.points, caption)
     with atomic_path(target) as partial:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
 
 from mkdesc._support.version import __version__
 from mkdesc.features.choices import sides_for
@@ -36,8 +39,8 @@ class Settings:
     as_stored: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.side, list):  # as JSON has it
-            object.__setattr__(self, "side", tuple(self.side))
+        for field in fields(self):
+            object.__setattr__(self, field.name, _plain(getattr(self, field.name)))
 
     def make(self, n_threads: int | None = None, device: str | None = None) -> Features:
         """The features these settings describe."""
@@ -83,6 +86,13 @@ class Settings:
             "detector_settings": settings_of(detector),
         }
         return json.dumps({**asdict(self), **made_of}, indent=1)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as it is compared and written: JSON has lists, and knows no numbers of numpy's."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _identity(model: str) -> str:

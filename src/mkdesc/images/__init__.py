@@ -1,5 +1,7 @@
-"""Pixels: reading, gray, detectors, frames, cutting of patches, random changes (needs OpenCV, any
-build of it; ``pip install mkdesc[images]`` if there is none).
+"""Pixels: reading, gray, detectors, frames, cutting of patches, drawing, random changes.
+
+OpenCV's own detectors and random changes of photographs need OpenCV, any build of it;
+``pip install mkdesc[images]`` if there is none.
 
 May use: _support.
 """

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.targets import check_folder, make_folder
-from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.reading import read_gray
+from mkdesc.images.resampling import blur, homography_between, shrunk, warp
 from mkdesc.images.writing import encode_image
 
 #: The photographs that come with the package.
@@ -61,15 +62,12 @@ def warped(image: Gray) -> tuple[Gray, Floats]:
     >>> copy.shape, homography.shape
     ((600, 512), (3, 3))
     """
-    cv2 = opencv()
     height, width = image.shape
-    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
-    moved = np.array(
-        [[150, 40], [width - 20, 130], [width - 90, height - 20], [10, height - 150]], np.float32
-    )
-    homography = _turned(width, height, 35, 0.8) @ cv2.getPerspectiveTransform(corners, moved)
-    copy = cv2.warpPerspective(image, homography, (width, height), flags=cv2.INTER_AREA)
-    return _darkened(cv2.GaussianBlur(copy, (0, 0), 0.8), 1.6, 5, seed=0), homography
+    corners = [[0, 0], [width, 0], [width, height], [0, height]]
+    moved = [[150, 40], [width - 20, 130], [width - 90, height - 20], [10, height - 150]]
+    homography = _turned(width, height, 35, 0.8) @ homography_between(corners, moved)
+    copy = blur(warp(image, homography, image.shape), 0.8)
+    return _darkened(copy, 1.6, 5, seed=0), homography
 
 
 def slanted(image: Gray) -> Gray:
@@ -78,26 +76,20 @@ def slanted(image: Gray) -> Gray:
     >>> slanted(photograph()).shape
     (600, 512)
     """
-    cv2 = opencv()
     height, width = image.shape
     middle = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
     squeeze = np.array([[0.25, 0, width / 2], [0, 1.5, height / 2], [0, 4e-4, 1]])
     fine = np.array([[4, 0, 1.5], [0, 4, 1.5], [0, 0, 1]])
-    large = cv2.warpPerspective(
-        image,
-        fine @ squeeze @ middle @ _turned(width, height, 40, 1.0),
-        (4 * width, 4 * height),
-        flags=cv2.INTER_CUBIC,
-    )
-    seen = cv2.resize(large, (width, height), interpolation=cv2.INTER_AREA)
+    whole = fine @ squeeze @ middle @ _turned(width, height, 40, 1.0)
+    seen = shrunk(warp(image, whole, (4 * height, 4 * width), order=3), (height, width))
     return _darkened(seen, 1.4, 4, seed=1)
 
 
 def _turned(width: int, height: int, degrees: float, scale: float) -> Floats:
     """A turn and zoom about the middle, as a homography."""
-    turn = np.eye(3)
-    turn[:2] = opencv().getRotationMatrix2D((width / 2, height / 2), degrees, scale)
-    return turn
+    x, y = width / 2, height / 2
+    c, s = scale * np.cos(np.radians(degrees)), scale * np.sin(np.radians(degrees))
+    return np.array([[c, s, x - c * x - s * y], [-s, c, y + s * x - c * y], [0, 0, 1]])
 
 
 def _darkened(image: Gray, gamma: float, noise: float, seed: int) -> Gray:
@@ -118,7 +110,6 @@ def scene_views() -> list[SceneView]:
 
 def _view(angle: float, seed: int) -> SceneView:
     """What a camera sees that went around the point (0, 0, 10) by an angle."""
-    cv2 = opencv()
     centre = np.array([10 * np.sin(angle), -0.3 * np.cos(5 * angle), 10 - 10 * np.cos(angle)])
     cos, sin = np.cos(angle), np.sin(angle)
     rotation = np.array([[cos, 0, sin], [0, 1, 0], [-sin, 0, cos]])
@@ -130,9 +121,9 @@ def _view(angle: float, seed: int) -> SceneView:
         steps = [np.array(right) / side, np.array(down) / side, np.array(corner) - centre]
         wall = camera @ rotation @ np.column_stack(steps)
         picture = portrait[y : y + side, x : x + side]
-        size = (_WIDTH, _HEIGHT)
-        seen = cv2.warpPerspective(picture, wall, size, flags=cv2.INTER_AREA)
-        there = cv2.warpPerspective(np.full_like(picture, 255), wall, size)
+        seen, there = (
+            warp(shown, wall, image.shape) for shown in (picture, np.full_like(picture, 255))
+        )
         image[there == 255] = seen[there == 255]
     return SceneView(_darkened(image, 1.0, 2, seed), centre)
 
@@ -143,7 +134,7 @@ def _sequence(image: Gray, turn: float, gamma: float) -> dict[str, bytes]:
     files = {"1.png": encode_image(".png", image)}
     for k in range(2, 7):
         homography = _turned(width, height, turn * (k - 1), 1 - 0.01 * abs(turn))
-        copy = opencv().warpPerspective(image, homography, (width, height))
+        copy = warp(image, homography, image.shape)
         changed = _darkened(copy, gamma ** (k - 1), 3, seed=k)
         files[f"{k}.png"] = encode_image(".png", changed)
         rows = (" ".join(f"{number:.9g}" for number in row) for row in homography)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mkdesc.images.reading import opencv
+from mkdesc.images.canvas import Canvas, Colour, text_width, write_text
+from mkdesc.images.resampling import resized
 from mkdesc.images.writing import encode_image
 
 #: Lines drawn at most (more hide each other), and the pixels of the longer side of either image.
@@ -18,10 +19,13 @@ LINES, LONGEST = 120, 1000
 CIRCLES, RADIUS = 300, 3.0
 #: Space between the images, and above them for the caption.
 _GAP, _HEAD = 12, 44
-#: How much of a line covers what is below it.
-_OPAQUE = 0.5
-#: Colours of keypoints, blue first.
-_AMBER, _BLACK = (60, 190, 255), (0, 0, 0)
+#: Radii of dots, and of the ends of lines; how much of a line covers what is below it.
+_DOT, _END, _OPAQUE = 2.0, 3.0, 0.5
+#: Size of the caption's letters.
+_CAPTION = 17
+#: Colours of keypoints and of text, blue first; value and saturation of the others.
+_AMBER, _BLACK, _INK = (60, 190, 255), (0, 0, 0), (40, 40, 40)
+_BRIGHT, _VIVID = 235.0, 0.863
 
 
 def draw_matches(
@@ -58,21 +62,18 @@ def draw_matches(
     >>> picture.shape
     (94, 102, 3)
     """
-    cv2 = opencv()
     layout = _layout(a, b, here, there, caption, colours)
-    canvas = layout.canvas.copy()
+    canvas = Canvas(layout.canvas)
     for start, end, colour in layout.dots:
         for place in (start, end):
-            cv2.circle(canvas, _fine(place), 2 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
-    bare = canvas.copy()
+            canvas.disc(place, _DOT, colour)
     for start, end, colour in layout.lines:
-        cv2.line(canvas, _fine(start), _fine(end), colour, 1, cv2.LINE_AA, _BITS)
-    canvas = cv2.addWeighted(canvas, _OPAQUE, bare, 1 - _OPAQUE, 0)
+        canvas.line(start, end, colour, opacity=_OPAQUE)
     for start, end, colour in layout.lines:
         for place in (start, end):
-            cv2.circle(canvas, _fine(place), 3 << _BITS, colour, -1, cv2.LINE_AA, _BITS)
-    _write_caption(canvas, layout.caption)
-    picture: NDArray[np.uint8] = canvas
+            canvas.disc(place, _END, colour)
+    picture = canvas.picture()
+    _write_caption(picture, layout.caption)
     return picture
 
 
@@ -105,28 +106,25 @@ def draw_keypoints(
     >>> picture.shape
     (844, 1000, 3)
     """
-    cv2 = opencv()
     places = np.asarray(points, np.float64).reshape(-1, 4)
     scale = min(4.0, LONGEST / max(image.shape[:2]))
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-    drawn = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
-    canvas = np.full((drawn.shape[0] + _HEAD, drawn.shape[1], 3), 255, np.uint8)
-    canvas[_HEAD:] = drawn if drawn.ndim == 3 else drawn[..., None]
+    drawn = resized(image, scale)
+    page = np.full((drawn.shape[0] + _HEAD, drawn.shape[1], 3), 255, np.uint8)
+    page[_HEAD:] = drawn if drawn.ndim == 3 else drawn[..., None]
+    canvas = Canvas(page)
     centres = _placed(places[:, :2], scale, 0)
     angles = np.deg2rad(places[:, 3])
     arms = scale * RADIUS * places[:, 2:3] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     chosen = spread_out(centres, CIRCLES)
-    for colour, width in ((_BLACK, 3), (_AMBER, 1)):  # seen on bright and on dark ground
+    for colour, width in ((_BLACK, 3.7), (_AMBER, 1.7)):  # seen on bright and on dark ground
         for place, arm in zip(centres[chosen], arms[chosen], strict=True):
-            radius = round(float(np.hypot(*arm)) * (1 << _BITS))
-            cv2.circle(canvas, _fine(place), radius, colour, width, cv2.LINE_AA, _BITS)
-            end = _fine(place + arm)
-            cv2.line(canvas, _fine(place), end, colour, width, cv2.LINE_AA, _BITS)
+            canvas.circle(place, float(np.hypot(*arm)), colour, width)
+            canvas.line(place, place + arm, colour, width)
     for place in np.delete(centres, chosen, axis=0):
-        cv2.circle(canvas, _fine(place), 2 << _BITS, _AMBER, -1, cv2.LINE_AA, _BITS)
-    canvas[:_HEAD] = 255  # a large circle at the border leaves the image
-    _write_caption(canvas, _with_share(caption, "circles", len(chosen), len(centres)))
-    picture: NDArray[np.uint8] = canvas
+        canvas.disc(place, _DOT, _AMBER)
+    picture = canvas.picture()
+    picture[:_HEAD] = 255  # a large circle at the border leaves the image
+    _write_caption(picture, _with_share(caption, "circles", len(chosen), len(centres)))
     return picture
 
 
@@ -137,14 +135,11 @@ def _with_share(caption: str, what: str, drawn: int, total: int) -> str:
     return f"{caption}{' - ' if caption else ''}{what} for {drawn} of {total:,}"
 
 
-def _write_caption(canvas: NDArray[np.uint8], caption: str) -> None:
+def _write_caption(picture: NDArray[np.uint8], caption: str) -> None:
     """Write a line of text above a picture."""
-    cv2 = opencv()
-    # The default font is drawn of strokes and has ASCII only.
-    text, font = caption.encode("ascii", "replace").decode(), cv2.FONT_HERSHEY_SIMPLEX
-    (width, _), _ = cv2.getTextSize(text, font, 0.6, 1)
-    size = 0.6 * min(1.0, (canvas.shape[1] - 16) / max(width, 1))  # all of it is shown
-    cv2.putText(canvas, text, (8, 29), font, size, (40, 40, 40), 1, 16)
+    text = caption.encode("ascii", "replace").decode()
+    room = (picture.shape[1] - 16) / max(text_width(text, _CAPTION), 1)
+    write_text(picture, text, (8, 29), _CAPTION * min(1.0, room), _INK)  # all of it is shown
 
 
 def svg_of_matches(
@@ -201,7 +196,7 @@ class _Line(NamedTuple):
 
     start: NDArray[np.float64]
     end: NDArray[np.float64]
-    colour: tuple[int, ...]
+    colour: Colour
 
 
 class _Layout(NamedTuple):
@@ -233,12 +228,8 @@ def _layout(
     caption: str,
     colours: ArrayLike | None,
 ) -> _Layout:
-    cv2 = opencv()
     scales = [min(1.0, LONGEST / max(image.shape[:2])) for image in (a, b)]
-    small = [
-        cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-        for image, scale in zip((a, b), scales, strict=True)
-    ]
+    small = [resized(image, scale) for image, scale in zip((a, b), scales, strict=True)]
     height = max(image.shape[0] for image in small)
     shift = small[0].shape[1] + _GAP
     canvas = np.full((height + _HEAD, shift + small[1].shape[1], 3), 255, np.uint8)
@@ -281,31 +272,28 @@ def spread_out(places: NDArray[np.floating], most: int) -> NDArray[np.intp]:
     return np.sort(np.argsort(turn, kind="stable")[:most])
 
 
-#: Bits of a fraction of a pixel, for lines that do not snap to pixels.
-_BITS = 4
-
-
-def _fine(place: NDArray[np.float64]) -> tuple[int, int]:
-    x, y = np.rint(place * (1 << _BITS)).astype(int).tolist()
-    return x, y
-
-
 def _placed(xy: ArrayLike, scale: float, left: int) -> NDArray[np.float64]:
     places = np.asarray(xy, np.float64).reshape(-1, 2)
     return (places + 0.5) * scale - 0.5 + [left, _HEAD]
 
 
-def _as_colours(colours: ArrayLike) -> list[tuple[int, ...]]:
+def _as_colours(colours: ArrayLike) -> list[Colour]:
     return [tuple(row) for row in np.asarray(colours, np.int64).reshape(-1, 3).tolist()]
 
 
-def _colours(places: NDArray[np.float64], shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+def _colours(places: NDArray[np.float64], shape: tuple[int, ...]) -> list[Colour]:
     """A hue by direction from the centre of the image, all of them bright."""
     centre = np.array([shape[1] / 2, shape[0] / 2 + _HEAD])
     away = places - centre
-    hues = (np.rad2deg(np.arctan2(away[:, 1], away[:, 0])) % 360 / 2).astype(np.uint8)
-    full = np.stack([hues, np.full_like(hues, 220), np.full_like(hues, 235)], axis=-1)
-    if not len(full):
-        return []
-    cv2 = opencv()
-    return [tuple(row) for row in cv2.cvtColor(full[None], cv2.COLOR_HSV2BGR)[0].tolist()]
+    return bright_colours(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
+
+
+def bright_colours(hues: NDArray[np.float64]) -> list[Colour]:
+    """Colours, blue first, of hues (N,) from 0 (red) to 1 (red again).
+
+    >>> bright_colours(np.array([0, 1 / 3, 2 / 3]))
+    [(32, 32, 235), (32, 235, 32), (235, 32, 32)]
+    """
+    sixths = (np.array([1, 3, 5]) + 6 * hues[:, None]) % 6
+    share = np.clip(np.minimum(sixths, 4 - sixths), 0, 1)
+    return [tuple(row) for row in np.rint(_BRIGHT * (1 - _VIVID * share)).astype(int).tolist()]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import struct
+from io import BytesIO
+
+from mkdesc.images.reading import open_image
 
 #: Width of the film that "in 35 mm" means, in millimetres.
 _FILM = 36.0
@@ -10,7 +12,7 @@ _EXIF_FOLDER, _FOCAL_IN_35MM = 0x8769, 0xA405
 
 
 def focal_length(data: bytes, longer: int) -> float | None:
-    """The focal length in pixels that a JPEG file states, if it does.
+    """The focal length in pixels that an image file states, if it does.
 
     Parameters
     ----------
@@ -25,44 +27,10 @@ def focal_length(data: bytes, longer: int) -> float | None:
         From the focal length in terms of 35 mm film; None if there is none.
     """
     try:
-        block = _exif_block(data)
-        found = None if block is None else _tag(block, _FOCAL_IN_35MM)
-    except (struct.error, IndexError):  # it ends in the middle
+        image = open_image(BytesIO(data))
+        if "exif" not in image.info:  # getexif would decode a whole PNG file to look behind it
+            return None
+        found = image.getexif().get_ifd(_EXIF_FOLDER).get(_FOCAL_IN_35MM)
+    except Exception:  # whatever damaged data make Pillow raise
         return None
-    return found * longer / _FILM if found else None
-
-
-def _exif_block(data: bytes) -> bytes | None:
-    """The TIFF inside a JPEG that holds the EXIF data."""
-    if not data.startswith(b"\xff\xd8\xff"):
-        return None
-    position = 2
-    while data[position] == 0xFF and data[position + 1] != 0xDA:
-        (length,) = struct.unpack_from(">H", data, position + 2)
-        if data[position + 1] == 0xE1 and data[position + 4 : position + 10] == b"Exif\0\0":
-            return data[position + 10 : position + 2 + length]
-        position += 2 + length
-    return None
-
-
-def _tag(block: bytes, wanted: int) -> int | None:
-    """A short number out of the folder of EXIF tags."""
-    order = "<" if block.startswith(b"II") else ">"
-    (start,) = struct.unpack_from(f"{order}I", block, 4)
-    inner = _entries(block, order, start).get(_EXIF_FOLDER)
-    if inner is None:
-        return None
-    (offset,) = struct.unpack(f"{order}I", inner)
-    value = _entries(block, order, offset).get(wanted)
-    return None if value is None else int(struct.unpack_from(f"{order}H", value)[0])
-
-
-def _entries(block: bytes, order: str, start: int) -> dict[int, bytes]:
-    """Tags of a folder and the four bytes of their values."""
-    (count,) = struct.unpack_from(f"{order}H", block, start)
-    found = {}
-    for i in range(count):
-        at = start + 2 + 12 * i
-        (tag,) = struct.unpack_from(f"{order}H", block, at)
-        found[tag] = block[at + 8 : at + 12]
-    return found
+    return found * longer / _FILM if isinstance(found, int) and found > 0 else None

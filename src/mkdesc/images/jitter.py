@@ -221,7 +221,7 @@ def change_image(
     if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.ndim != 2:
         got = getattr(image, "dtype", type(image)), getattr(image, "shape", None)
         raise ValueError(f"image: expected a gray uint8 array (H, W), got {got[0]} {got[1]}")
-    cv2 = opencv()
+    cv2 = opencv("learning from photographs")
     # All are drawn whether they are used or not: one bound does not move the others' numbers.
     gamma, contrast, brightness = rng.uniform(-1, 1, 3)
     blur, noise, jpeg = rng.uniform(0, 1, 3)

@@ -62,18 +62,23 @@ def check_names(names: Iterable[str], whose: str) -> None:
             raise ValueError(f"{name!r}: expected a name in UTF-8 for {whose}") from None
 
 
+def check_no_pipe(file: Path, expected: str = "a photograph or a folder") -> None:
+    """Refuse pipes and devices: whoever reads them may wait for ever, or fill all memory."""
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise ValueError(f"{file}: {_NO_FILE}, expected {expected}")
+
+
 def _images_of(source: Path) -> dict[str, Path]:
     if not source.exists():
         what = f": {_NOWHERE}" if source.is_symlink() else " does not exist"
         raise FileNotFoundError(f"{source}{what}")
     if source.is_file():
         return {source.name: source}
-    if not source.is_dir():
-        raise ValueError(f"{source}: {_NO_FILE}, expected a photograph or a folder")
+    check_no_pipe(source)
     found = {}
     for file in _files_of(source):
         there = file.is_file()
-        lost = not there and file.is_symlink()
+        lost = not there and not file.exists()
         if file.suffix.lower() in SUFFIXES and (there or lost):  # whoever reads it names it
             found[file.relative_to(source).as_posix()] = file
         elif lost or (file.suffix.lower() in SUFFIXES and not there):

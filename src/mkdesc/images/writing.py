@@ -1,47 +1,55 @@
-"""Writing images with OpenCV."""
+"""Writing images with Pillow."""
 
 from __future__ import annotations
 
-import struct
-import zlib
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc.images.reading import opencv
+if TYPE_CHECKING:
+    from PIL.PngImagePlugin import PngInfo
 
-#: What tells a picture that this package drew from any photograph.
+#: What tells a picture that this package drew from any photograph: a text in a PNG file, a
+#: comment in a JPEG file.
 OWN_PICTURE = b"Software\0mkdesc"
 #: Endings of such pictures.
 PICTURES = (".png", ".jpg", ".jpeg")
 
+_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 
-def encode_image(extension: str, image: NDArray[np.uint8], quality: int = 95) -> bytes:
+
+def encode_image(
+    extension: str, image: NDArray[np.uint8], quality: int = 95, **options: Any
+) -> bytes:
     """The bytes of an image file, for a format named by its extension.
-
-    The bytes are written by Python and not by OpenCV, so that any path works everywhere.
 
     Parameters
     ----------
     extension
-        With the dot: ``".png"``, ``".bmp"``, ...
+        ``".png"``, ``".jpg"``, ``".jpeg"`` or ``".bmp"``.
     image
-        Shape (H, W) or (H, W, 3), uint8.
+        Shape (H, W) or (H, W, 3) with blue first, uint8.
     quality
         Of JPEG files, up to 100.
+    options
+        Of Pillow for this format.
 
     Examples
     --------
     >>> encode_image(".png", np.zeros((4, 4), np.uint8))[1:4]
     b'PNG'
     """
-    cv2 = opencv()
-    settings = [cv2.IMWRITE_JPEG_QUALITY, quality] if extension in (".jpg", ".jpeg") else []
-    done, data = cv2.imencode(extension, np.ascontiguousarray(image), settings)
-    if not done:
-        raise ValueError(f"image: cannot be written as {extension}, shape {image.shape}")
-    encoded: bytes = data.tobytes()
-    return encoded
+    from PIL import Image
+
+    if extension not in _FORMATS:
+        raise ValueError(f"extension: expected one of {', '.join(_FORMATS)}, got {extension!r}")
+    red_first = image if image.ndim == 2 else image[..., ::-1]
+    file = BytesIO()
+    options = {"quality": quality, "compress_level": 1, **options}
+    Image.fromarray(np.ascontiguousarray(red_first)).save(file, _FORMATS[extension], **options)
+    return file.getvalue()
 
 
 def encode_picture(extension: str, image: NDArray[np.uint8]) -> bytes:
@@ -57,17 +65,14 @@ def encode_picture(extension: str, image: NDArray[np.uint8]) -> bytes:
     >>> OWN_PICTURE in encode_picture(".jpg", np.zeros((4, 4), np.uint8))
     True
     """
-    return marked(encode_image(extension, image))
+    return encode_image(extension, image, comment=OWN_PICTURE, pnginfo=own_png())
 
 
-def marked(data: bytes) -> bytes:
-    """A PNG or JPEG file with the mark in it: after the first chunk, as text, or as a comment."""
-    if data.startswith(b"\x89PNG"):
-        after = 33  # the header's chunk is always as long
-        body = b"tEXt" + OWN_PICTURE
-        chunk = struct.pack(">I", len(OWN_PICTURE)) + body + struct.pack(">I", zlib.crc32(body))
-    else:
-        (length,) = struct.unpack_from(">H", data, 4)
-        after = 4 + length
-        chunk = b"\xff\xfe" + struct.pack(">H", 2 + len(OWN_PICTURE)) + OWN_PICTURE
-    return data[:after] + chunk + data[after:]
+def own_png() -> PngInfo:
+    """The text that Pillow writes into a PNG file of this package."""
+    from PIL.PngImagePlugin import PngInfo
+
+    info = PngInfo()
+    key, text = OWN_PICTURE.decode().split("\0")
+    info.add_text(key, text)
+    return info

@@ -12,7 +12,8 @@ import numpy as np
 
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc.features.features import Features
-from mkdesc.images.reading import read_gray, reduced
+from mkdesc.images.reading import read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.learn.ratio import SIZE, match_view
 
 #: Views that are matched with their photographs, at least.

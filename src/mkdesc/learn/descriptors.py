@@ -35,8 +35,7 @@ from mkdesc.models import Card, load_model, save_model
 
 if TYPE_CHECKING:
     from mkdesc.heads.layers import Layers
-    from mkdesc.learn.match_pool import MatchPool
-    from mkdesc.learn.match_training import MatchRecipe
+    from mkdesc.learn.match_pool import MatchPool, MatchRecipe
 
 #: Steps on a GPU and on a CPU, unless told otherwise.
 GPU_STEPS, CPU_STEPS = 8000, 300
@@ -178,7 +177,7 @@ def learn_descriptor(
     learned, kept = hold_out(list(images), seed)
 
     def pool_of(names: list[str], pairs: int, seed: int) -> MatchPool:
-        some = replace(chosen.pool, pairs=pairs)
+        some = replace(chosen, pairs=pairs)
         return _pool({name: images[name] for name in names}, mkd, detector, some, seed, where)
 
     def views(made: int) -> None:
@@ -186,7 +185,7 @@ def learn_descriptor(
         check_time_left(seconds, began, "making views")
 
     torch.manual_seed(seed)
-    taught = chosen.pool.pairs
+    taught = chosen.pairs
     measured = min(CPU_MEASURED if where.type == "cpu" else GPU_MEASURED, taught)
     pool = pool_of(learned, taught, seed)
     pool.fill(views)
@@ -203,13 +202,12 @@ def learn_descriptor(
         trained = train_matches(
             plan.layers(head, statistics, seed),
             pool,
-            chosen,
             bits=plan.bits,
             steps=steps,
             seconds=remaining(seconds, began),
             progress=tell,
         )
-        head, interrupted = trained.layers.head(), trained.interrupted
+        head, interrupted = trained.best.head(), trained.interrupted
         done, taken = trained.steps, trained.seconds
         after = measure(head, figures, plan.bits)
     report = ViewReport(len(learned), names_of(kept), before, after, done, taken, interrupted)
@@ -252,27 +250,26 @@ def plan_of(head: Head | None, bits: bool) -> HeadPlan:
 
 def recipe_for(on_cpu: bool) -> MatchRecipe:
     """What suits the device."""
-    from mkdesc.learn.match_training import MatchRecipe
+    from mkdesc.learn.match_pool import MatchRecipe
 
     recipe = MatchRecipe()
     if not on_cpu:
         return recipe
     # To look for photographs of one scene takes longer than the rest.
-    pool = replace(recipe.pool, pairs=CPU_POOL, points=CPU_POINTS, size=CPU_SIZE, real=0.0)
-    return replace(recipe, pool=pool, batch=CPU_BATCH, fresh=1)
+    recipe = replace(recipe, pairs=CPU_POOL, points=CPU_POINTS, size=CPU_SIZE, real=0.0)
+    return replace(recipe, batch=CPU_BATCH, fresh=1)
 
 
 def _pool(
     images: dict[str, Any],
     mkd: MKD,
     detector: str | os.PathLike[str],
-    recipe: Any,
+    recipe: MatchRecipe,
     seed: int,
     device: Any,
 ) -> MatchPool:
     """An empty pool of pairs of views of photographs."""
     from mkdesc.compute.torch.module import Descriptor
-    from mkdesc.images.detectors.learned_torch import Scorer
     from mkdesc.learn.keypoint_views import Photos
     from mkdesc.learn.match_pool import MatchPool
 
@@ -283,7 +280,7 @@ def _pool(
     return MatchPool(
         Photos(list(images.values()), device),
         np.array(numbers),
-        Scorer(load_weights(detector)).to(device).eval(),
+        load_weights(detector),
         descriptor.to(device).eval(),
         checked_sides(mkd.side),
         recipe,

@@ -12,11 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mkdesc.images.detectors.learned import COARSER, LEVELS, SPARE
-from mkdesc.images.detectors.learned_reference import LEAST_BEND
-from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, pyramid, strict_maxima
-from mkdesc.images.detectors.places import RADIUS
-from mkdesc.learn.keypoint_rewards import shown
+from mkdesc.images.detectors.learned_padded_torch import detect
+from mkdesc.images.detectors.learned_reference import SIGMA
+from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.learn.keypoint_views import project
 
 #: Pixels, times the scale of a keypoint (at most twice): what is nearer to where a keypoint should
@@ -24,8 +22,6 @@ from mkdesc.learn.keypoint_views import project
 PARTNER, OTHER = 1.5, 4.0
 #: Octaves by which the scales of partners may differ.
 OCTAVES = 0.8
-#: Views whose keypoints are compared with each other at a time: bounds the memory.
-VIEWS_AT_ONCE = 8
 
 
 class Found(NamedTuple):
@@ -48,6 +44,12 @@ class Found(NamedTuple):
     angles: Tensor
     used: Tensor
 
+    @property
+    def points(self) -> Tensor:
+        """(V, N, 4) x, y, sigma and angle."""
+        rest = torch.stack([SIGMA * self.scales, self.angles], dim=-1)
+        return torch.cat([self.places, rest], dim=-1)
+
 
 class Moved(NamedTuple):
     """Where keypoints of B first views are in the second ones.
@@ -66,94 +68,26 @@ class Moved(NamedTuple):
 
 
 @torch.no_grad()
-def find_points(scorer: Scorer, images: Tensor, inside: Tensor, count: int) -> Found:
-    """Find the best keypoints of all views, as the learned detector does.
+def find_points(
+    weights: Weights, images: Tensor, inside: Tensor, count: int, upright: bool = False
+) -> Found:
+    """Find the best keypoints of all views, by the learned detector.
 
     Parameters
     ----------
-    scorer
+    weights
         The network of the detector.
     images, inside
         (V, H, W) views in [0, 1], and where they show their photographs.
     count
         How many, at most.
+    upright
+        Whether they have no angle.
     """
-    found = []
-    for number, level in enumerate(pyramid(images, LEVELS, 2 * scorer.margin + 3)):
-        found.append(_on_level(scorer, level, number, inside, count))
-    strength, places, scales, angles = (
-        torch.cat(parts, dim=1) for parts in zip(*found, strict=True)
-    )
-    # All are compared with each other: no more than the detector itself compares.
-    some = min(round(SPARE * count) + 100, strength.shape[1])
-    strength, chosen = strength.topk(some)
-    places = places.gather(1, chosen[..., None].expand(-1, -1, 2))
-    scales, angles = scales.gather(1, chosen), angles.gather(1, chosen)
-    kept = torch.cat(
-        [
-            _unbeaten(*part)
-            for part in zip(
-                strength.split(VIEWS_AT_ONCE),
-                places.split(VIEWS_AT_ONCE),
-                scales.split(VIEWS_AT_ONCE),
-                strict=True,
-            )
-        ]
-    )
-    best, chosen = strength.masked_fill(~kept, -math.inf).topk(min(count, kept.shape[1]))
-    return Found(
-        places.gather(1, chosen[..., None].expand(-1, -1, 2)),
-        scales.gather(1, chosen),
-        angles.gather(1, chosen),
-        best > -math.inf,
-    )
-
-
-def _on_level(
-    scorer: Scorer, level: Tensor, number: int, inside: Tensor, count: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Strengths, places, scales and angles (V, n) of the strongest maxima of a level."""
-    scores, m = scorer(level), scorer.margin
-    height, width = scores.shape[1:]
-    peaks = scores.masked_fill(~strict_maxima(scores), -math.inf)
-    strength, flat = peaks[:, 1:-1, 1:-1].flatten(1).topk(min(count, (height - 2) * (width - 2)))
-    row, column = flat // (width - 2) + 1, flat % (width - 2) + 1
-
-    def score(down: int, across: int) -> Tensor:
-        return scores.flatten(1).gather(1, (row + down) * width + column + across)
-
-    bend_x = 2 * score(0, 0) - score(0, -1) - score(0, 1)
-    bend_y = 2 * score(0, 0) - score(-1, 0) - score(1, 0)
-    x = column + m + (score(0, 1) - score(0, -1)) / (2 * bend_x)
-    y = row + m + (score(1, 0) - score(-1, 0)) / (2 * bend_y)
-    pixel = torch.stack([column + m, row + m], dim=-1)
-    good = shown(inside, pixel, level) & (torch.minimum(bend_x, bend_y) > LEAST_BEND)
-    good &= strength > -math.inf
-    factor = COARSER**number
-    strength = torch.where(strength > 0, strength * factor, strength / factor)
-    at = (row + m) * level.shape[2] + column + m
-    across, down = (gradient.flatten(1).gather(1, at) for gradient in mean_gradients(level))
-    places = torch.stack([x, y], dim=-1).masked_fill(~good[..., None], 0.0)
-    return (
-        strength.masked_fill(~good, -math.inf),
-        (places + 0.5) * _ratios(inside, level) - 0.5,
-        torch.full_like(x, 2 ** (number / 2)),
-        torch.atan2(down, across).rad2deg(),
-    )
-
-
-def _ratios(images: Tensor, level: Tensor) -> Tensor:
-    """How many pixels of images, along x and y, one of a level stands for."""
-    sizes = torch.tensor([images.shape[1:], level.shape[1:]], dtype=torch.float32)
-    return (sizes[0] / sizes[1]).flip(0).to(level.device)
-
-
-def _unbeaten(strength: Tensor, places: Tensor, scales: Tensor) -> Tensor:
-    """Which (V, n) have no stronger one of the same place."""
-    near = distances(places, places) < RADIUS * torch.minimum(
-        scales[:, :, None], scales[:, None, :]
-    )
-    return ~(near & (strength[:, None, :] > strength[:, :, None])).any(-1)
+    found = detect(images, weights, count, inside, upright=upright)
+    used = found.there()
+    scales = torch.where(used, found.points[..., 2] / SIGMA, 1)
+    return Found(found.points[..., :2], scales, found.points[..., 3], used)
 
 
 def distances(first: Tensor, second: Tensor) -> Tensor:
@@ -209,3 +143,51 @@ def _stretch(homographies: Tensor, points: Tensor) -> Tensor:
     w = (points @ homographies[:, 2, :2, None])[..., 0] + homographies[:, None, 2, 2]
     area = torch.linalg.det(homographies)[:, None].abs() / w.abs().clamp_min(1e-6) ** 3
     return area.sqrt()
+
+
+def table_of(vectors: Tensor, used: Tensor) -> Tensor:
+    """Vectors (n, d) of the keypoints (V, N) that are used, in their places (V, N, d)."""
+    table = vectors.new_zeros((*used.shape, vectors.shape[1]), dtype=torch.float32)
+    table[used] = vectors.float()
+    return table
+
+
+def mutual_nearest(vectors: Tensor, used: Tensor) -> tuple[Tensor, Tensor]:
+    """For each keypoint, the nearest one of the other view, and whether that is mutual.
+
+    Parameters
+    ----------
+    vectors
+        (2 B, N, d) unit vectors of B first views, then of B second ones.
+    used
+        (2 B, N) whether there is a keypoint.
+
+    Returns
+    -------
+    Tensor of shape (2 B, N), int64
+    Tensor of shape (2 B, N), bool
+    """
+    half = len(used) // 2
+    alike = vectors[:half] @ vectors[half:].mT
+    alike = alike.masked_fill(~(used[:half, :, None] & used[half:, None, :]), -2)
+    forth, back = alike.argmax(2), alike.argmax(1)
+    own = torch.arange(used.shape[1], device=used.device)
+    nearest = torch.cat([forth, back])
+    mutual = torch.cat([back.gather(1, forth), forth.gather(1, back)]) == own
+    return nearest, mutual & used & used.roll(half, 0).gather(1, nearest)
+
+
+@torch.no_grad()
+def count_matches(vectors: Tensor, used: Tensor, near: Tensor) -> Tensor:
+    """Right and all mutual nearest neighbours, and keypoints of the first views: (3,).
+
+    Parameters
+    ----------
+    vectors, used
+        As for :func:`mutual_nearest`.
+    near
+        (B, N, N) which of the second views may show what one of the first does: right matches.
+    """
+    nearest, mutual = (each[: len(near)] for each in mutual_nearest(vectors, used))
+    right = mutual & near.gather(2, nearest[..., None])[..., 0]
+    return torch.stack([right.sum(), mutual.sum(), used[: len(near)].sum()])

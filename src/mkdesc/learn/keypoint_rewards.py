@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, logsigmoid, pad
 
-from mkdesc.images.detectors.learned_torch import (
-    Scorer,
-    gaussian,
-    mean_gradients,
-    pyramid,
-    strict_maxima,
-)
-from mkdesc.learn.keypoint_views import Pairs, project
+from mkdesc.images.detectors.learned_torch import Scorer, gaussian, mean_gradients, pyramid
+from mkdesc.learn.keypoint_pairs import mutual_nearest, table_of
+from mkdesc.learn.keypoint_views import Pairs, ViewRecipe, project
 
 #: Unit vectors (N, D) of patches (N, k, W, W) in [0, 1], of k squares of each keypoint.
 Describe = Callable[[Tensor], Tensor]
@@ -33,15 +28,17 @@ LEAST = 32
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How points are drawn and judged.
+class KeypointRecipe:
+    """How keypoints are taught.
 
     Attributes
     ----------
+    channels, kernels
+        Of the network: outputs of all layers but the last, and sides of the kernels of all.
     cell
         Side of the cells in which one point is drawn, in pixels of a level.
     levels
-        How many levels of the pyramid are looked at.
+        How many levels of the pyramid points are drawn on.
     upright
         Whether points have no angle.
     right, wrong
@@ -49,8 +46,19 @@ class Rules:
         right, those farther away wrong.
     wrong_cost, point_cost
         What a wrong match and any point cost, beside the reward of 1 of a right match.
+    views
+        How much views differ.
+    pairs, size
+        Pairs of views per step, and the side of a view in pixels.
+    squares
+        How many times the squares of a model, what it is used at, are described; one is drawn for
+        each step.
+    rate
+        Learning rate, at its largest.
     """
 
+    channels: tuple[int, ...] = (8, 8)
+    kernels: tuple[int, ...] = (5, 5, 5)
     cell: int = 8
     levels: int = 3
     upright: bool = False
@@ -58,6 +66,11 @@ class Rules:
     wrong: float = 3.0
     wrong_cost: float = 0.15
     point_cost: float = 0.005
+    views: ViewRecipe = field(default_factory=ViewRecipe)
+    pairs: int = 8
+    size: int = 384
+    squares: tuple[float, ...] = (0.75, 1.0, 1.375)
+    rate: float = 2e-3
 
 
 class Drawn(NamedTuple):
@@ -68,7 +81,7 @@ class Drawn(NamedTuple):
     places
         (2 B, N, 2) x and y in pixels of the view.
     scales
-        (N,) pixels of the view that one of their level stands for.
+        (2 B, N) pixels of the view that one of their level stands for.
     used
         (2 B, N) whether they are there at all.
     log_probability
@@ -115,14 +128,14 @@ class MatchedKeypoints(NamedTuple):
 def draw_points(
     scorer: Scorer,
     pairs: Pairs,
-    rules: Rules,
+    recipe: KeypointRecipe,
     look: Look,
     generator: torch.Generator,
 ) -> Drawn:
     """Draw points of all views by chance; gradients flow to the log probabilities."""
     found = []
-    for level in pyramid(pairs.images, rules.levels, 2 * scorer.margin + LEAST):
-        scores, cell = scorer(level), rules.cell
+    for level in pyramid(pairs.images, recipe.levels, 2 * scorer.margin + LEAST):
+        scores, cell = scorer(level), recipe.cell
         count, rows, columns = len(scores), scores.shape[1] // cell, scores.shape[2] // cell
         cells = scores[:, : rows * cell, : columns * cell]
         cells = cells.view(count, rows, cell, columns, cell).transpose(2, 3)
@@ -140,47 +153,14 @@ def draw_points(
             x = number % columns * cell + chosen[..., 0] % cell + scorer.margin
             at = torch.stack([x, y], dim=-1)
             used = (drawn < score.sigmoid()) & shown(pairs.inside, at, level)
-            patches = _cut(level, at, used, rules.upright, look)
+            patches = _cut(level, at, used, recipe.upright, look)
         found.append((*_in_view(at.float(), level, pairs), used, log_probability, patches))
     return _together(found)
 
 
 @torch.no_grad()
-def best_points(
-    scorer: Scorer, pairs: Pairs, rules: Rules, count: int, look: Look, levels: int
-) -> Drawn:
-    """The best points of all views, as a detector finds them (without sub-pixel places)."""
-    found, strengths = [], []
-    made = pyramid(pairs.images, levels, 2 * scorer.margin + LEAST)
-    for level in made:
-        scores = scorer(level)
-        masked = scores.masked_fill(~strict_maxima(scores), -math.inf)
-        few = min(count, masked[0].numel())
-        strength, place = masked.flatten(1).topk(few)
-        y, x = place // scores.shape[2] + scorer.margin, place % scores.shape[2] + scorer.margin
-        at = torch.stack([x, y], dim=-1)
-        strength = strength.masked_fill(~shown(pairs.inside, at, level), -math.inf)
-        strengths.append(strength)
-        found.append((*_in_view(at.float(), level, pairs), at))
-    places, strength = torch.cat([one[0] for one in found], 1), torch.cat(strengths, 1)
-    scales = torch.cat([one[1] for one in found])
-    near = torch.cdist(places, places) < 2 * torch.minimum(scales[:, None], scales[None])
-    beaten = (near & (strength[:, None, :] > strength[:, :, None])).any(-1)
-    strength = strength.masked_fill(beaten, -math.inf)
-    enough = strength.topk(min(count, strength.shape[1])).values[:, -1:]
-    used = (strength >= enough) & (strength > -math.inf)
-    parts, start = [], 0
-    for level, (place, scale, at) in zip(made, found, strict=True):
-        mine = used[:, start : start + at.shape[1]]
-        start += at.shape[1]
-        patches = _cut(level, at, mine, rules.upright, look)
-        parts.append((place, scale, mine, torch.zeros_like(mine, dtype=torch.float32), patches))
-    return _together(parts)
-
-
-@torch.no_grad()
 def match_points(
-    drawn: Drawn, pairs: Pairs, describe: Describe, rules: Rules, cost: float
+    drawn: Drawn, pairs: Pairs, describe: Describe, recipe: KeypointRecipe, cost: float
 ) -> MatchedKeypoints:
     """Describe and match points, and reward them.
 
@@ -190,32 +170,22 @@ def match_points(
         Points, and the views they are in.
     describe
         What describes patches.
-    rules
+    recipe
         What is right, and what wrong.
     cost
         Share of the costs that is charged.
     """
-    vectors = describe(drawn.patches).float()
-    half, used = len(drawn.used) // 2, drawn.used
-    table = vectors.new_zeros((*used.shape, vectors.shape[1]))
-    table[used] = vectors
-    alike = table[:half] @ table[half:].mT
-    alike.masked_fill_(~(used[:half, :, None] & used[half:, None, :]), -2)
-    forth, back = alike.argmax(2), alike.argmax(1)
-    own = torch.arange(used.shape[1], device=used.device)
-    nearest = torch.cat([forth, back])
-    mutual = torch.cat([back.gather(1, forth), forth.gather(1, back)]) == own
-    other_used = torch.cat([used[half:], used[:half]])
-    mutual &= used & other_used.gather(1, nearest)
+    vectors, used = table_of(describe(drawn.patches), drawn.used), drawn.used
+    half = len(used) // 2
+    nearest, mutual = mutual_nearest(vectors, used)
     moved = project(pairs.to_other, drawn.places)
     size = pairs.images.shape[-1]
     visible = ((moved > 0) & (moved < size - 1)).all(-1)
-    others = torch.cat([drawn.places[half:], drawn.places[:half]])
-    partner = others.gather(1, nearest[..., None].expand(-1, -1, 2))
-    unit = torch.maximum(drawn.scales[None], drawn.scales[nearest]).clamp_max(2)
+    partner = drawn.places.roll(half, 0).gather(1, nearest[..., None].expand(-1, -1, 2))
+    unit = torch.maximum(drawn.scales, drawn.scales.roll(half, 0).gather(1, nearest)).clamp_max(2)
     distance = (moved - partner).norm(dim=-1) / unit
-    right, wrong = mutual & (distance < rules.right), mutual & (distance > rules.wrong)
-    reward = right.float() - cost * (rules.wrong_cost * wrong.float() + rules.point_cost)
+    right, wrong = mutual & (distance < recipe.right), mutual & (distance > recipe.wrong)
+    reward = right.float() - cost * (recipe.wrong_cost * wrong.float() + recipe.point_cost)
     return MatchedKeypoints(
         reward * (used & visible),
         right[:half].sum(),
@@ -233,9 +203,9 @@ def shown(inside: Tensor, at: Tensor, level: Tensor) -> Tensor:
 
 
 def _in_view(at: Tensor, level: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
-    """Places (B, N, 2) in the view, and the scale (N,) of the level."""
+    """Places (B, N, 2) in the view, and the scale of the level for each (B, N)."""
     scale = pairs.images.shape[-1] / level.shape[-1]
-    return (at + 0.5) * scale - 0.5, torch.full((at.shape[1],), scale, device=at.device)
+    return (at + 0.5) * scale - 0.5, torch.full(at.shape[:2], scale, device=at.device)
 
 
 def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -> Drawn:
@@ -249,7 +219,7 @@ def _together(levels: Sequence[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]) -
         ordered[number[:, start : start + mine.shape[1]][mine]] = cut
         start += mine.shape[1]
     return Drawn(
-        torch.cat(places, 1), torch.cat(scales), every, torch.cat(log_probability, 1), ordered
+        torch.cat(places, 1), torch.cat(scales, 1), every, torch.cat(log_probability, 1), ordered
     )
 
 

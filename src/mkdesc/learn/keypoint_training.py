@@ -3,81 +3,42 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mkdesc._support.check import checked_sides
 from mkdesc._support.progress import Progress
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD
-from mkdesc.images.detectors.learned import SIGMA
+from mkdesc.images.cutting_points_torch import cut_points
+from mkdesc.images.detectors.learned_reference import SIGMA
 from mkdesc.images.detectors.learned_torch import Scorer
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.learn.clock import Clock
+from mkdesc.learn.keypoint_pairs import count_matches, find_points, move, near, table_of
 from mkdesc.learn.keypoint_rewards import (
     Describe,
+    KeypointRecipe,
     Look,
-    Rules,
-    best_points,
     draw_points,
     match_points,
 )
-from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe
+from mkdesc.learn.keypoint_views import Pairs, Photos
+from mkdesc.learn.training import Trained, Training, train
 from mkdesc.learn.view_report import Figures
 
 #: Quarter turns make a whole one.
 TURNS = 4
 #: Side of the square of a model that does not say it, in sigmas.
 SIDE = 20.0
-#: Steps between news, and how often, in all, it is checked whether weights are the best so far.
-NEWS, CHECKS = 10, 10
+#: How often, in all, it is checked whether weights are the best so far.
+CHECKS = 10
 #: Pairs of views that decide which weights are the best, and those that figures are of.
 CHECKED_PAIRS, MEASURED_PAIRS = 16, 48
-#: Pixels of a view for each keypoint, and levels, when figures are taken; pixels that are right.
-PIXELS_PER_POINT, MEASURED_LEVELS, RIGHT = 300, 4, 3.0
-
-
-@dataclass(frozen=True)
-class KeypointRecipe:
-    """How keypoints are taught.
-
-    Attributes
-    ----------
-    channels, kernels
-        Of the network: outputs of all layers but the last, and sides of the kernels of all.
-    rules, views
-        How points are drawn and judged, and how much views differ.
-    pairs, size
-        Pairs of views per step, and the side of a view in pixels.
-    squares
-        How many times the squares of a model, what it is used at, are described; one is drawn for
-        each step.
-    rate
-        Size of steps, at its largest.
-    """
-
-    channels: tuple[int, ...] = (8, 8)
-    kernels: tuple[int, ...] = (5, 5, 5)
-    rules: Rules = field(default_factory=Rules)
-    views: ViewRecipe = field(default_factory=ViewRecipe)
-    pairs: int = 8
-    size: int = 384
-    squares: tuple[float, ...] = (0.75, 1.0, 1.375)
-    rate: float = 2e-3
-
-
-@dataclass(frozen=True, eq=False)
-class Taught:
-    """What came of it: the best weights, steps, seconds, and whether Ctrl-C ended it."""
-
-    weights: Weights
-    steps: int
-    seconds: float
-    interrupted: bool
+#: Pixels of a view for each keypoint, when figures are taken.
+PIXELS_PER_POINT = 300
 
 
 def fresh_weights(recipe: KeypointRecipe, seed: int) -> Weights:
@@ -167,11 +128,7 @@ def look_of(mkd: MKD) -> Look:
 
 @torch.no_grad()
 def measure(
-    weights: Weights | Scorer,
-    batches: list[Pairs],
-    describe: Describe,
-    rules: Rules,
-    look: Look,
+    weights: Weights, batches: list[Pairs], describe: Describe, look: Look, upright: bool
 ) -> Figures:
     """Right matches of the best points of pairs of views.
 
@@ -183,21 +140,20 @@ def measure(
         Pairs of views.
     describe, look
         What describes patches, and of which squares.
-    rules
-        Whether points are upright.
+    upright
+        Whether points are.
     """
-    device = batches[0].images.device
-    scorer = (Scorer(weights) if isinstance(weights, Weights) else weights).to(device)
-    judged = Rules(upright=rules.upright, right=RIGHT, wrong=2 * RIGHT)
-    total, count = torch.zeros(3, device=device), 0
+    total, count = torch.zeros(3, device=batches[0].images.device), 0
     for pairs in batches:
-        n = pairs.images.shape[-1] ** 2 // PIXELS_PER_POINT
-        points = best_points(scorer, pairs, judged, n, look, MEASURED_LEVELS)
-        matched = match_points(points, pairs, describe, judged, 0.0)
-        total += torch.stack([matched.right, matched.matches, matched.points]).float()
-        count += len(pairs.images) // 2
-    right, matches, found = (total / count).tolist()
-    return Figures(right, matches, found)
+        n, half = pairs.images.shape[-1] ** 2 // PIXELS_PER_POINT, len(pairs.images) // 2
+        found = find_points(weights, pairs.images, pairs.inside, n, upright)
+        sides = [side / SIGMA for side in look.sides]
+        patches = cut_points(pairs.images, found.points.float(), look.patch_size, sides)
+        vectors = table_of(describe(patches[found.used]), found.used)
+        right = near(move(found, pairs.to_other[:half]), found.places[half:])
+        total += count_matches(vectors, found.used, right)
+        count += half
+    return Figures(*(total / count).tolist())
 
 
 def batches_of(photos: Photos, recipe: KeypointRecipe, pairs: int, seed: int) -> list[Pairs]:
@@ -221,7 +177,7 @@ def teach(
     seconds: float | None,
     seed: int,
     progress: Progress,
-) -> Taught:
+) -> Trained[Weights]:
     """Teach a detector on photographs.
 
     Parameters
@@ -234,60 +190,62 @@ def teach(
         A fitted descriptor, which stays as it is.
     recipe
         How.
-    steps, seconds
-        How long, at most; one of them may be None.
     seed
         Of everything that is drawn.
-    progress
-        Told of steps. A KeyboardInterrupt, from anywhere, ends it: the best so far is kept.
+    steps, seconds, progress
+        As for :func:`~mkdesc.learn.training.train`.
     """
     device = photos.device
     scorer, describe = Scorer(start).to(device), describe_with(mkd, device)
     make_symmetric(scorer)
-    optimizer = torch.optim.Adam(scorer.parameters(), lr=recipe.rate)
     rng = np.random.default_rng([seed, 5])
     generator = torch.Generator(device).manual_seed(seed + 1)
-    look, rules = look_of(mkd), recipe.rules
+    look = look_of(mkd)
     check = batches_of(photos, recipe, min(CHECKED_PAIRS, 4 * recipe.pairs), seed + 2)
-    best, best_right, interrupted, checks = start, -1.0, False, 0
-    clock = Clock(steps, seconds)
-    news: list[Any] = []
+    recent: list[Tensor] = []
 
-    def compare() -> None:
-        nonlocal best, best_right
-        figures = measure(scorer, check, describe, rules, look)
-        if figures.right > best_right:
-            best, best_right = Weights(scorer.layers()), figures.right
+    def loss(share: float) -> Tensor:
+        pairs = photos.pairs(recipe.pairs, recipe.size, recipe.views, rng, generator)
+        larger = look.times(float(rng.choice(recipe.squares)))
+        drawn = draw_points(scorer, pairs, recipe, larger, generator)
+        matched = match_points(drawn, pairs, describe, recipe, charged(share))
+        recent.append(torch.stack([matched.right, matched.matches, matched.points]).float())
+        return -(drawn.log_probability * matched.rewards).sum() / len(pairs.images)
 
-    try:
-        compare()
-        while clock.share < 1:
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.rate * clock.factor()
-            pairs = photos.pairs(recipe.pairs, recipe.size, recipe.views, rng, generator)
-            larger = look.times(float(rng.choice(recipe.squares)))
-            drawn = draw_points(scorer, pairs, rules, larger, generator)
-            cost = min(1.0, max(0.0, 3 * (clock.share - 0.25)))
-            matched = match_points(drawn, pairs, describe, rules, cost)
-            loss = -(drawn.log_probability * matched.rewards).sum() / len(pairs.images)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            make_symmetric(scorer)
-            clock.step()
-            news.append(torch.stack([matched.right, matched.matches, matched.points]).float())
-            if clock.steps % NEWS == 0 or clock.share >= 1:
-                right, matches, points = (torch.stack(news).mean(0) / recipe.pairs).tolist()
-                news.clear()
-                what = (
-                    f"training: {right:.0f} right of {matches:.0f} matches, {points:.0f} points a "
-                    f"view, {clock.pace}"
-                )
-                progress(what, clock.steps, clock.expected())
-            if clock.share * CHECKS >= checks + 1:
-                checks = int(clock.share * CHECKS)
-                compare()
-    except KeyboardInterrupt:
-        interrupted = True
-        compare()
-    return Taught(best, clock.steps, clock.seconds, interrupted)
+    def news() -> str:
+        right, matches, points = (torch.stack(recent).mean(0) / recipe.pairs).tolist()
+        recent.clear()
+        return f"{right:.0f} right of {matches:.0f} matches, {points:.0f} points a view"
+
+    def missed() -> float:
+        try:
+            weights = Weights(scorer.layers())
+        except ValueError:  # not finite: never the best
+            return math.inf
+        return -measure(weights, check, describe, look, recipe.upright).right
+
+    return train(
+        Training(
+            list(scorer.parameters()),
+            loss,
+            lambda: Weights(scorer.layers()),
+            news,
+            recipe.rate,
+            decay=0.0,
+            check=missed,
+            checks=CHECKS,
+            stepped=lambda steps: make_symmetric(scorer),
+        ),
+        steps=steps,
+        seconds=seconds,
+        progress=progress,
+    )
+
+
+def charged(share: float) -> float:
+    """Share of the costs that is charged when so much of a training is over: none at first.
+
+    >>> charged(0.25), charged(0.5), charged(0.75)
+    (0.0, 0.75, 1.0)
+    """
+    return min(1.0, max(0.0, 3 * (share - 0.25)))

@@ -23,7 +23,8 @@ from mkdesc.images.detectors.learned_weights import (
     load_weights,
     save_weights,
 )
-from mkdesc.images.reading import read_gray, reduced
+from mkdesc.images.reading import read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.learn.clock import remaining
 from mkdesc.learn.holding_out import hold_out, names_of
 from mkdesc.learn.photos import list_photos
@@ -31,7 +32,7 @@ from mkdesc.learn.view_report import ViewReport
 from mkdesc.models import load_model
 
 if TYPE_CHECKING:
-    from mkdesc.learn.keypoint_training import KeypointRecipe
+    from mkdesc.learn.keypoint_rewards import KeypointRecipe
 
 
 #: Steps on a GPU and on a CPU, unless told otherwise.
@@ -122,7 +123,7 @@ def learn_keypoints(
         steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
     with torch_threads(CPU_THREADS if where.type == "cpu" else None):
         figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
-        before = training.measure(first, figures, describe, chosen.rules, look)
+        before = training.measure(first, figures, describe, look, chosen.upright)
         taught = training.teach(
             first,
             bank,
@@ -133,7 +134,7 @@ def learn_keypoints(
             seed=seed,
             progress=progress,
         )
-        after = training.measure(taught.weights, figures, describe, chosen.rules, look)
+        after = training.measure(taught.best, figures, describe, look, chosen.upright)
     report = ViewReport(
         len(learned),
         names_of(kept),
@@ -145,18 +146,18 @@ def learn_keypoints(
     )
     card = _card(report, chosen, model=os.fspath(model), seed=seed, device=str(where))
     card["began_as"] = "random weights" if start is None else Path(os.fspath(start)).name
-    return LearnedKeypoints(replace(taught.weights, card=card), report, kept)
+    return LearnedKeypoints(replace(taught.best, card=card), report, kept)
 
 
 def recipe_for(on_cpu: bool, upright: bool) -> KeypointRecipe:
     """What suits the device and the kind of keypoints."""
-    from mkdesc.learn.keypoint_training import KeypointRecipe
+    from mkdesc.learn.keypoint_rewards import KeypointRecipe
 
     recipe = KeypointRecipe()
     rotation = recipe.views.rotation if upright else 180.0
     return replace(
         recipe,
-        rules=replace(recipe.rules, upright=upright),
+        upright=upright,
         views=replace(recipe.views, rotation=rotation),
         pairs=CPU_PAIRS if on_cpu else recipe.pairs,
         size=CPU_SIZE if on_cpu else recipe.size,
@@ -186,7 +187,7 @@ def read_photos(files: list[Path], progress: Progress) -> dict[str, NDArray[np.u
 def _card(report: ViewReport, recipe: KeypointRecipe, **facts: Any) -> dict[str, Any]:
     """What the file says of itself, in plain values."""
     return {
-        "kind": "upright" if recipe.rules.upright else "turned",
+        "kind": "upright" if recipe.upright else "turned",
         "photos": report.photos,
         "held_out": report.held_out,
         "steps": report.steps,

@@ -5,36 +5,17 @@ Keypoints without a partner count twice: nobody should find them, and no two of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from mkdesc.learn.match_pool import MatchBatch
+from mkdesc.learn.match_pool import MatchBatch, MatchRecipe
 
 #: Stands for minus infinity.
 NEVER = -1e4
 
 
-@dataclass(frozen=True)
-class MatchCosts:
-    """What counts, and how much; see :func:`match_loss`.
-
-    Attributes
-    ----------
-    temperature
-        What cosines are divided by in the first part.
-    mutual_temperature, mutual
-        The same in the second part, and its weight.
-    """
-
-    temperature: float = 0.05
-    mutual_temperature: float = 0.03
-    mutual: float = 0.5
-
-
-def match_loss(vectors: Tensor, batch: MatchBatch, costs: MatchCosts) -> Tensor:
+def match_loss(vectors: Tensor, batch: MatchBatch, costs: MatchRecipe) -> Tensor:
     """How far descriptors are from matching what matches, and nothing else.
 
     The first part is the cross-entropy of finding each one's partner among all keypoints of the

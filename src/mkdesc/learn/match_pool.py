@@ -19,8 +19,7 @@ from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import head_module
 from mkdesc.heads.head import Head
 from mkdesc.images.cutting_torch import cut_squares
-from mkdesc.images.detectors.learned import SIGMA
-from mkdesc.images.detectors.learned_torch import Scorer
+from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.learn.keypoint_pairs import Found, Moved, find_points, move, near, partners
 from mkdesc.learn.keypoint_views import Photos, ViewRecipe, draw_zooms, view_maps
 from mkdesc.learn.scene_maps import SceneMap, find_scene_maps, move_by_scene
@@ -30,8 +29,8 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class PoolRecipe:
-    """How pairs of views are made.
+class MatchRecipe:
+    """How pairs of views are made, and how a head is trained on them.
 
     Attributes
     ----------
@@ -47,6 +46,14 @@ class PoolRecipe:
         Share of the pairs that are of two photographs of one scene, where there are such.
     real_views
         How much views of two photographs differ beyond what the photographs do.
+    batch, fresh
+        Pairs of views per step, and how many are made anew for each step.
+    temperature
+        What cosines are divided by in the first part of :func:`.match_losses.match_loss`.
+    mutual_temperature, mutual
+        The same in the second part, and its weight.
+    rate
+        Learning rate, at its largest.
     """
 
     pairs: int = 1600
@@ -57,6 +64,12 @@ class PoolRecipe:
     real_views: ViewRecipe = field(
         default_factory=lambda: ViewRecipe(180.0, scale=0.3, tilt=0.3, perspective=0.1)
     )
+    batch: int = 16
+    fresh: int = 2
+    temperature: float = 0.05
+    mutual_temperature: float = 0.03
+    mutual: float = 0.5
+    rate: float = 1e-3
 
 
 class MatchBatch(NamedTuple):
@@ -95,7 +108,7 @@ class MatchPool:
     ----------
     photos, scenes
         The photographs, and the number of the scene that each shows.
-    scorer
+    weights
         The network of the detector.
     descriptor
         What describes a square, raw.
@@ -111,13 +124,13 @@ class MatchPool:
         self,
         photos: Photos,
         scenes: NDArray[np.int64],
-        scorer: Scorer,
+        weights: Weights,
         descriptor: Descriptor,
         sides: Sequence[float],
-        recipe: PoolRecipe,
+        recipe: MatchRecipe,
         seed: int,
     ) -> None:
-        self.photos, self.scorer, self.recipe = photos, scorer, recipe
+        self.photos, self.weights, self.recipe = photos, weights, recipe
         self._descriptor, self._sides = descriptor, tuple(sides)
         self.maps: list[SceneMap] = []
         device = photos.device
@@ -164,7 +177,7 @@ class MatchPool:
         """Pairs of views of one photograph."""
         how = self.recipe
         pairs = self.photos.pairs(count, how.size, how.views, self._rng, self._generator)
-        found = find_points(self.scorer, pairs.images, pairs.inside, how.points)
+        found = find_points(self.weights, pairs.images, pairs.inside, how.points)
         return pairs.images, found, move(found, pairs.to_other[:count]), pairs.photos
 
     def _real(self, count: int) -> tuple[Tensor, Found, Moved, NDArray[np.int64]]:
@@ -187,7 +200,7 @@ class MatchPool:
         images, inside = self.photos.views(
             numbers.T.reshape(-1), np.concatenate(maps), how.size, self._generator
         )
-        found = find_points(self.scorer, images, inside, how.points)
+        found = find_points(self.weights, images, inside, how.points)
         device = images.device
         there = torch.tensor(maps[0], dtype=torch.float32, device=device)
         back = torch.tensor(np.linalg.inv(maps[1]), dtype=torch.float32, device=device)
@@ -217,21 +230,18 @@ class MatchPool:
         if self.recipe.real:
             self.maps = find_scene_maps(
                 self.photos,
-                self.scorer,
+                self.weights,
                 lambda image, found: stages(self.describe(image, found)[0]),
             )
 
     @torch.no_grad()
     def describe(self, images: Tensor, found: Found) -> Tensor:
         """Raw descriptors (V, N, D) of the keypoints of images (V, H, W)."""
-        points = torch.cat(
-            [found.places, SIGMA * found.scales[..., None], found.angles[..., None]], dim=-1
-        )
         views, count = found.used.shape
         which = torch.arange(views, device=images.device).repeat_interleave(count)
         size = self._descriptor.patch_size
         squares = [
-            self._descriptor(cut_squares(images, which, points.view(-1, 4), size, side))
+            self._descriptor(cut_squares(images, which, found.points.view(-1, 4), size, side))
             for side in self._sides
         ]
         return torch.cat(squares, dim=1).view(views, count, -1)

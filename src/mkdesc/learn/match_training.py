@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -17,39 +15,15 @@ from mkdesc.compute.torch.stages import head_module
 from mkdesc.heads.head import Head
 from mkdesc.heads.layers import Layers
 from mkdesc.heads.statistics import Statistics
-from mkdesc.learn.clock import Clock
-from mkdesc.learn.match_losses import MatchCosts, as_bits, match_loss
-from mkdesc.learn.match_pool import AT_ONCE, MatchBatch, MatchPool, PoolRecipe
-from mkdesc.learn.network import Network
-from mkdesc.learn.training import Average, Trained
+from mkdesc.learn.keypoint_pairs import count_matches
+from mkdesc.learn.match_losses import as_bits, match_loss
+from mkdesc.learn.match_pool import AT_ONCE, MatchBatch, MatchPool
+from mkdesc.learn.network import Average, Network
+from mkdesc.learn.training import Trained, Training, train
 from mkdesc.learn.view_report import Figures
 
-DECAY = 1e-4
-#: Steps between news, and how much of the last ones counts in the next.
-NEWS, KEPT = 10, 0.8
-
-
-@dataclass(frozen=True)
-class MatchRecipe:
-    """How a head is trained on pairs of views.
-
-    Attributes
-    ----------
-    pool
-        How pairs of views are made.
-    batch, fresh
-        Pairs of views per step, and how many are made anew for each step.
-    costs
-        What counts how much.
-    rate
-        Size of steps, at its largest.
-    """
-
-    pool: PoolRecipe = field(default_factory=PoolRecipe)
-    batch: int = 16
-    fresh: int = 2
-    costs: MatchCosts = field(default_factory=MatchCosts)
-    rate: float = 1e-3
+#: How much of earlier news counts in the next.
+KEPT = 0.8
 
 
 @torch.no_grad()
@@ -89,13 +63,12 @@ def fast_products() -> Iterator[None]:
 def train_matches(
     layers: Layers,
     pool: MatchPool,
-    recipe: MatchRecipe,
     *,
     bits: bool,
     steps: int | None,
     seconds: float | None,
     progress: Progress,
-) -> Trained:
+) -> Trained[Layers]:
     """Train layers on a pool of pairs of views.
 
     Parameters
@@ -104,48 +77,48 @@ def train_matches(
         What to begin with.
     pool
         Where pairs come from; it is renewed meanwhile.
-    recipe
-        How.
     bits
         Whether the signs of what comes out are what is used.
-    steps, seconds
-        How long, at most; one of them may be None.
-    progress
-        Told of steps. A KeyboardInterrupt, from anywhere, ends it: what was learned is kept.
+    steps, seconds, progress
+        As for :func:`~mkdesc.learn.training.train`.
     """
-    network = Network(layers, str(pool.photos.device))
+    recipe, device = pool.recipe, pool.photos.device
+    network = Network(layers, str(device))
     average = Average(network)
-    optimizer = torch.optim.AdamW(network.parameters.values(), lr=recipe.rate, weight_decay=DECAY)
-    clock, interrupted = Clock(steps, seconds), False
-    first, mean = math.nan, torch.zeros((), device=pool.photos.device)
-    seen = torch.zeros(3, device=pool.photos.device)
-    try:
-        while clock.share < 1:
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.rate * clock.factor()
-            batch = pool.batch(min(recipe.batch, recipe.pool.pairs))
-            with fast_products():  # nothing else: places would be wrong by pixels
-                vectors = network(batch.raw.flatten(0, 2)).view(*batch.raw.shape[:3], -1)
-                vectors = as_bits(vectors) if bits else vectors
-                loss = match_loss(vectors, batch, recipe.costs)
-                optimizer.zero_grad()
-                loss.backward()
-            optimizer.step()
-            clock.step()
-            average.add(clock.steps)
-            mean = mean.lerp(loss.detach(), 0.1 if clock.steps > 1 else 1.0)
-            if clock.steps * recipe.fresh % AT_ONCE < recipe.fresh:
-                pool.renew(AT_ONCE)
-            if clock.steps % NEWS == 0 or clock.share >= 1:
-                first = float(mean) if math.isnan(first) else first
-                seen = KEPT * seen + count_matches(vectors.detach(), batch)
-                share = Figures(*seen.tolist()).precision
-                what = f"training: {share:.1%} of the matches right, {clock.pace}"
-                progress(what, clock.steps, clock.expected())
-    except KeyboardInterrupt:
-        interrupted = True
-    layers = average.network.layers()
-    return Trained(layers, clock.steps, float(mean), first, clock.seconds, interrupted)
+    seen = torch.zeros(3, device=device)
+    last: list[tuple[Tensor, MatchBatch]] = []
+
+    def loss(share: float) -> Tensor:
+        batch = pool.batch(min(recipe.batch, recipe.pairs))
+        vectors = network(batch.raw.flatten(0, 2)).view(*batch.raw.shape[:3], -1)
+        vectors = as_bits(vectors) if bits else vectors
+        last[:] = [(vectors.detach(), batch)]
+        return match_loss(vectors, batch, recipe)
+
+    def stepped(steps: int) -> None:
+        average.add(steps)
+        if steps * recipe.fresh % AT_ONCE < recipe.fresh:
+            pool.renew(AT_ONCE)
+
+    def news() -> str:
+        vectors, batch = last[0]
+        seen.mul_(KEPT).add_(_count(vectors, batch))
+        return f"{Figures(*seen.tolist()).precision:.1%} of the matches right"
+
+    return train(
+        Training(
+            list(network.parameters.values()),
+            loss,
+            average.network.layers,
+            news,
+            recipe.rate,
+            stepped=stepped,
+            within=fast_products,
+        ),
+        steps=steps,
+        seconds=seconds,
+        progress=progress,
+    )
 
 
 @torch.no_grad()
@@ -157,25 +130,11 @@ def measure(head: Head, pool: MatchPool, bits: bool) -> Figures:
     for part in pool.parts():
         vectors = stages(part.raw.flatten(0, 2)).view(*part.raw.shape[:3], -1)
         vectors = as_bits(vectors) if bits else vectors
-        total += count_matches(vectors, part)
+        total += _count(vectors, part)
         count += len(part.raw)
     return Figures(*(total / count).tolist())
 
 
-def count_matches(vectors: Tensor, part: MatchBatch) -> Tensor:
-    """Right and all mutual nearest neighbours, and keypoints of the first views: (3,).
-
-    Parameters
-    ----------
-    vectors
-        (B, 2, N, d) unit vectors.
-    part
-        What they describe.
-    """
-    both = part.used[:, 0, :, None] & part.used[:, 1, None, :]
-    alike = (vectors[:, 0] @ vectors[:, 1].mT).masked_fill(~both, -2)
-    forth, back = alike.argmax(2), alike.argmax(1)
-    own = torch.arange(forth.shape[1], device=vectors.device)
-    mutual = (back.gather(1, forth) == own) & part.used[:, 0]
-    right = mutual & part.near.gather(2, forth[..., None])[..., 0]
-    return torch.stack([right.sum(), mutual.sum(), part.used[:, 0].sum()])
+def _count(vectors: Tensor, part: MatchBatch) -> Tensor:
+    first_then_second = (each.transpose(0, 1).flatten(0, 1) for each in (vectors, part.used))
+    return count_matches(*first_then_second, part.near)

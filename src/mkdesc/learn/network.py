@@ -1,16 +1,21 @@
-"""Layers of a head as a PyTorch module, and the losses that train them."""
+"""Layers of a head with PyTorch, and how they are trained on pairs of descriptors."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
+from mkdesc._support.progress import Progress
 from mkdesc.heads.head import Power
 from mkdesc.heads.layers import Layers
+from mkdesc.learn.training import NEWS, Trained, Training, train
+from mkdesc.learn.views import Views
 
 #: Two learned descriptors with a larger dot product are of one place, detected twice.
 SAME = 0.999
@@ -74,6 +79,31 @@ class Network:
         return replace(self._layers, **learned)
 
 
+class Average:
+    """A network whose weights are a running average of those of another, which is trained.
+
+    Parameters
+    ----------
+    trained
+        The other.
+    """
+
+    #: Share of the average that a step keeps.
+    KEPT = 0.998
+
+    def __init__(self, trained: Network) -> None:
+        self._trained = list(trained.parameters.values())
+        self.network = trained.copy()
+
+    @torch.no_grad()
+    def add(self, steps: int) -> None:
+        """Add the weights as they are now, after so many steps."""
+        # A young average remembers less, or it would remember what training began with.
+        kept = min(self.KEPT, steps / (steps + 10))
+        for mean, now in zip(self.network.parameters.values(), self._trained, strict=True):
+            mean.lerp_(now, 1 - kept)
+
+
 def hardest_loss(first: Tensor, second: Tensor) -> Tensor:
     """The mean of ``max(0, 1 + positive - negative)``, the loss of HardNet.
 
@@ -122,3 +152,76 @@ def _no_negatives(cosine: Tensor) -> Tensor:
 
 #: By name.
 LOSSES = {"hardest": hardest_loss, "softmax": softmax_loss}
+
+
+def train_network(
+    layers: Layers,
+    views: Views,
+    check: tuple[Any, Any],
+    *,
+    batch: int,
+    rate: float,
+    loss: str,
+    device: str,
+    seed: int,
+    steps: int | None,
+    seconds: float | None,
+    progress: Progress,
+) -> Trained[Layers]:
+    """Train layers on pairs of views.
+
+    Parameters
+    ----------
+    layers
+        What to begin with.
+    views
+        Where pairs come from.
+    check
+        Raw descriptors (n, D) and (n, D) of matching pairs that are not trained on: the layers
+        with the least loss on them are kept.
+    batch
+        Pairs per step, at most.
+    rate
+        Learning rate, at its largest.
+    loss
+        One of :data:`LOSSES`.
+    device
+        Of PyTorch.
+    seed
+        Of what is drawn.
+    steps, seconds, progress
+        As for :func:`~mkdesc.learn.training.train`.
+    """
+    network, compute = Network(layers, device), LOSSES[loss]
+    average, rng = Average(network), np.random.default_rng([seed, 1])
+    checked = _on(check, device)
+    recent: deque[Tensor] = deque(maxlen=NEWS)
+
+    def batch_loss(share: float) -> Tensor:
+        pairs = _on(views.batch(min(batch, views.points), rng), device)
+        found = compute(*network(torch.cat(pairs)).chunk(2))
+        recent.append(found.detach())
+        return found
+
+    @torch.no_grad()
+    def average_loss() -> float:
+        return float(compute(*map(average.network, checked)))
+
+    return train(
+        Training(
+            list(network.parameters.values()),
+            batch_loss,
+            average.network.layers,
+            lambda: f"loss {float(torch.stack(list(recent)).mean()):.3f}",
+            rate,
+            check=average_loss,
+            stepped=average.add,
+        ),
+        steps=steps,
+        seconds=seconds,
+        progress=progress,
+    )
+
+
+def _on(pairs: tuple[Any, Any], device: str) -> list[Tensor]:
+    return [torch.as_tensor(one, dtype=torch.float32, device=device) for one in pairs]

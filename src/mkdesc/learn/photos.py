@@ -29,7 +29,8 @@ from mkdesc.images.jitter import (
     jitter_frames,
 )
 from mkdesc.images.listing import find_images
-from mkdesc.images.reading import read_gray, reduced
+from mkdesc.images.reading import read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.learn.shards import TrainingBlock
 
 #: The views of a keypoint: how strongly each is changed.

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc.descriptor import MKD
 from mkdesc.features.features import Features
-from mkdesc.images.reading import opencv, read_gray, reduced
+from mkdesc.images.reading import opencv, read_gray
+from mkdesc.images.resampling import reduced
 from mkdesc.learn.photos import list_photos
 
 #: Pixels of the longer side that photographs are reduced to, and keypoints of each.
@@ -179,7 +180,7 @@ def random_view(
         Draws rotation (any, for three in ten), scale (e^-0.5 to e^0.5), corners (moved by up to
         15%), blur, gamma and noise.
     """
-    cv2 = opencv()
+    cv2 = opencv("learning from photographs")
     height, width = gray.shape
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
     middle = corners.mean(axis=0)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mkdesc.images.detectors.learned_torch import Scorer
+from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.learn.keypoint_pairs import Found, Moved, distances, find_points
 from mkdesc.learn.keypoint_views import Photos
 
@@ -56,7 +56,7 @@ class SceneMap(NamedTuple):
 
 @torch.no_grad()
 def find_scene_maps(
-    photos: Photos, scorer: Scorer, describe: Callable[[Tensor, Found], Tensor]
+    photos: Photos, weights: Weights, describe: Callable[[Tensor, Found], Tensor]
 ) -> list[SceneMap]:
     """All pairs of photographs that have something in common.
 
@@ -64,7 +64,7 @@ def find_scene_maps(
     ----------
     photos
         The photographs.
-    scorer
+    weights
         The network of the detector.
     describe
         Unit vectors (N, d) of the keypoints of an image (1, H, W).
@@ -72,7 +72,9 @@ def find_scene_maps(
     found, vectors = [], []
     for number in range(len(photos)):
         image = photos.image(number)[None]
-        keypoints = find_points(scorer, image, torch.ones_like(image, dtype=torch.bool), KEYPOINTS)
+        keypoints = find_points(
+            weights, image, torch.ones_like(image, dtype=torch.bool), KEYPOINTS
+        )
         found.append(keypoints)
         vectors.append(describe(image, keypoints))
     maps = []

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.check import check_choice, check_integer, check_number
+from mkdesc._support.optional import needed
 from mkdesc._support.parameters import Estimator
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc.heads.head import Head
@@ -100,7 +101,7 @@ class TrainedHead(Estimator):
     whitening: Whitening | None = None
     start: Head | None = None
     head_: Head = field(init=False)
-    trained_: Trained = field(init=False)
+    trained_: Trained[Layers] = field(init=False)
 
     def fit(self, X: ArrayLike, y: ArrayLike, progress: Progress = no_progress) -> Self:
         """Learn from raw descriptors (N, D) and labels (N,) of what they show.
@@ -155,8 +156,10 @@ class TrainedHead(Estimator):
             How many PyTorch may use on a CPU; None: as many as it likes.
         """
         self.check()
-        module = _training()
         device = self.chosen_device()
+        from mkdesc.learn.network import train_network
+        from mkdesc.learn.training import torch_threads
+
         for part, name in ((views, "train on"), (check, "check with")):
             if part.points < 2:
                 raise ValueError(
@@ -165,21 +168,24 @@ class TrainedHead(Estimator):
                 )
         few = min(MOST_CHECKED, check.points)
         limited = self.steps is not None or self.seconds is not None
-        how = module.Schedule(
-            steps=self.steps if limited else (STEPS if device.type == "cpu" else GPU_STEPS),
-            seconds=self.seconds,
-            batch=self.effective_batch(),
-            rate=KINDS[self.kind],
-            loss=self.loss,
-            device=str(device),
-            seed=int(self.seed),
-            threads=threads,
-        )
         seed = int(self.seed)
         pairs = check.batch(few, np.random.default_rng([seed, 3]))
         layers = self._first_layers(statistics, np.random.default_rng([seed, 0]))
-        self.trained_ = module.train(layers, views, pairs, how, progress)
-        self.head_ = self.trained_.layers.head()
+        with torch_threads(threads):
+            self.trained_ = train_network(
+                layers,
+                views,
+                pairs,
+                batch=self.effective_batch(),
+                rate=KINDS[self.kind],
+                loss=self.loss,
+                device=str(device),
+                seed=seed,
+                steps=self.steps if limited else (STEPS if device.type == "cpu" else GPU_STEPS),
+                seconds=self.seconds,
+                progress=progress,
+            )
+        self.head_ = self.trained_.best.head()
         return self
 
     def _first_layers(self, statistics: Statistics, rng: np.random.Generator) -> Layers:
@@ -210,7 +216,7 @@ class TrainedHead(Estimator):
         began = whitening.method if self.start is None else str(self.start)
         found: dict[str, Any] = {"head": self.kind, "began_as": began, "loss": self.loss}
         if self.kind == "mlp":
-            found["hidden"] = self.trained_.layers.hidden
+            found["hidden"] = self.trained_.best.hidden
         if self.rank is not None:
             found["rank"] = self.rank
         found |= {"ridge": whitening.ridge, "power": whitening.power}
@@ -230,9 +236,10 @@ class TrainedHead(Estimator):
 
     def chosen_device(self) -> torch.device:
         """The device of PyTorch; an error if there is none."""
-        _torch()
         from mkdesc._support.launching import chosen_device
 
+        with needed("training a head needs PyTorch", "torch"):
+            import torch  # noqa: F401
         return chosen_device(None if self.device == "auto" else self.device)
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
@@ -286,19 +293,3 @@ def split_points(
     chosen = np.random.default_rng([seed, 2]).permutation(points)[: max(2, len(points) // CHECKED)]
     checking = np.isin(point_of[rows], chosen)
     return rows[~checking], rows[checking]
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("training a head needs PyTorch: pip install 'mkdesc[torch]'") from None
-    return torch
-
-
-def _training() -> Any:
-    """The module that trains, which needs PyTorch."""
-    _torch()
-    from mkdesc.learn import training
-
-    return training

@@ -12,7 +12,7 @@ class Figures:
     Attributes
     ----------
     right, matches, points
-        Right matches (within 3 px, or 6 at coarse levels), mutual matches, keypoints.
+        Right matches (within 4 px, or 8 at coarse levels), mutual matches, keypoints.
     """
 
     right: float

@@ -20,10 +20,12 @@ from mkdesc._support.workfolder import same_input, same_size
 from mkdesc.features.features import Features
 from mkdesc.features.image_features import ImageFeatures, describe_image, load_features
 from mkdesc.features.matches import Box, check_box
+from mkdesc.images.listing import check_no_pipe
 from mkdesc.images.reading import MAX_PIXELS, read_gray
 from mkdesc.retrieval.agreement import Agreement, agree
 from mkdesc.retrieval.collecting import STRONGEST
-from mkdesc.retrieval.manifest import FEATURES, read_manifest
+from mkdesc.retrieval.manifest import FEATURES, Manifest, read_manifest
+from mkdesc.retrieval.search import Signatures
 from mkdesc.retrieval.signature import make_signature
 
 
@@ -96,9 +98,8 @@ class Index:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        manifest = read_manifest(self.path)
+        manifest, self.signatures = _opened(self.path)
         self.settings = manifest.checked_settings(self.path)
-        self.signatures = manifest.load_signatures(self.path)
         self.sources = manifest.places(self.path)
 
     @cached_property
@@ -122,7 +123,13 @@ class Index:
 
     def features(self, name: str) -> ImageFeatures:
         """Keypoints and descriptors of an image of the index."""
-        return load_features(self.path / FEATURES, name)
+        try:
+            return load_features(self.path / FEATURES, name)
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"{self.path}: no features of {name}; if the index is being updated, try again, "
+                "otherwise run mkdesc index to repair it"
+            ) from None
 
     def image_path(self, name: str, folder: str | os.PathLike[str] | None = None) -> Path:
         """The file of an image: in ``folder``, or where it was when it was indexed."""
@@ -199,6 +206,7 @@ class Index:
         check_integer("k", k)
         file = Path(query) if isinstance(query, (str, os.PathLike)) else None
         if file is not None:
+            check_no_pipe(file)
             image: Any = read_gray(file, max_pixels, as_stored=self.settings.as_stored)
         else:
             image = np.asarray(query)
@@ -247,6 +255,19 @@ class Index:
             return file is not None and is_same(self.image_path(name), file)
         except FileNotFoundError:
             return False
+
+
+def _opened(path: Path) -> tuple[Manifest, Signatures]:
+    """An index, as it is now: what it was made of may be removed while it is read."""
+    manifest = read_manifest(path)
+    while True:
+        try:
+            return manifest, manifest.load_signatures(path)
+        except ValueError:
+            newer = read_manifest(path)
+            if newer == manifest:
+                raise
+            manifest = newer
 
 
 def _mask(shape: tuple[int, ...], box: Box) -> NDArray[np.uint8]:

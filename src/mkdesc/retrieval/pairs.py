@@ -11,7 +11,7 @@ from mkdesc._support.check import check_integer
 from mkdesc._support.files import atomic_path, read_text
 from mkdesc._support.targets import check_target, lines_of
 from mkdesc._support.text import shorten
-from mkdesc.images.listing import SUFFIXES
+from mkdesc.images.listing import SUFFIXES, check_names
 
 NamePair = tuple[str, str]
 
@@ -120,7 +120,9 @@ def check_output(
     reads, overwrite
         As for ``check_target`` of ``mkdesc._support.targets``.
     """
-    for name in names:
+    listed = list(names)
+    check_names(listed, "a list of pairs")
+    for name in listed:
         if name.split() != [name]:
             raise ValueError(f"{name!r}: expected a name without spaces for a list of pairs")
     check_target(path, reads, OWN_PAIRS, overwrite)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.features.matches import Box
-from mkdesc.images.drawing import spread_out
-from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
+from mkdesc.images.canvas import Canvas, text_width, write_text
+from mkdesc.images.drawing import bright_colours, spread_out
+from mkdesc.images.reading import MAX_PIXELS, read_gray
+from mkdesc.images.resampling import resized
 from mkdesc.retrieval.agreement import Agreement
 from mkdesc.retrieval.index import Found
 
@@ -18,6 +21,8 @@ from mkdesc.retrieval.index import Found
 HEIGHT, WIDTH, GAP, TEXT = 240, 480, 10, 26
 #: Pixels of a row of the sheet, and matches drawn, at most.
 WIDEST, LINES = 1640, 60
+#: Size of letters, and colours, blue first.
+_LETTERS = 12
 _INK, _FRAME = (40, 40, 40), (40, 160, 40)
 
 
@@ -70,33 +75,33 @@ def _scale(shape: tuple[int, ...]) -> float:
 
 def _small(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """An image (H, W) as colours (HEIGHT, w, 3); a wide one has white below it."""
-    cv2 = opencv()
-    scale = _scale(image.shape)
-    size = [max(1, round(side * scale)) for side in image.shape[1::-1]]
-    tile = np.full((HEIGHT, size[0], 3), 255, np.uint8)
-    tile[: size[1]] = cv2.resize(image, size, interpolation=cv2.INTER_AREA)[..., None]
+    small = resized(image, _scale(image.shape))
+    tile = np.full((HEIGHT, small.shape[1], 3), 255, np.uint8)
+    tile[: len(small)] = small[..., None]
     return tile
 
 
 def _framed(tile: NDArray[np.uint8], box: Box | None, scale: float) -> NDArray[np.uint8]:
     if box is not None:
-        left, top, right, bottom = (round(edge * scale) for edge in box)
-        opencv().rectangle(tile, (left, top), (right, bottom), _FRAME, 2)
+        left, top, right, bottom = (edge * scale for edge in box)
+        corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
+        canvas = Canvas(tile)
+        for start, end in pairwise([*corners, corners[0]]):
+            canvas.line(start, end, _FRAME, 2)
+        return canvas.picture()
     return tile
 
 
 def _labelled(tile: NDArray[np.uint8], note: str, name: str) -> NDArray[np.uint8]:
     """A tile with text below; it is made as wide as that, and a long name loses its beginning."""
-    cv2 = opencv()
-    font: tuple[int, float] = (cv2.FONT_HERSHEY_SIMPLEX, 0.4)
     plain = name.encode("ascii", "replace").decode()
     text, most = f"{note}  {plain}", max(WIDTH, tile.shape[1])
-    while (width := cv2.getTextSize(text, *font, 1)[0][0] + 4) > most and plain:
+    while (width := text_width(text, _LETTERS) + 4) > most and plain:
         plain = plain[1:]
         text = f"{note}  ...{plain}"
     tall = np.full((HEIGHT + TEXT, max(width, tile.shape[1]), 3), 255, np.uint8)
     tall[:HEIGHT, : tile.shape[1]] = tile
-    cv2.putText(tall, text, (2, HEIGHT + 16), *font, _INK, 1, cv2.LINE_AA)
+    write_text(tall, text, (2, HEIGHT + 16), _LETTERS, _INK)
     return tall
 
 
@@ -108,22 +113,18 @@ def _joined(
     other: tuple[int, ...],
 ) -> NDArray[np.uint8]:
     """The query and what was found side by side, with lines between matched positions."""
-    cv2 = opencv()
     gap = np.full((HEIGHT, GAP // 2, 3), 255, np.uint8)
     both = np.concatenate([query, gap, tile], axis=1)
     here = agreement.here * _scale(own)
     there = agreement.there * _scale(other) + [query.shape[1] + gap.shape[1], 0]
     chosen = spread_out(here, LINES)
-    lines = both.copy()
-    for number, start, end in zip(chosen, here[chosen], there[chosen], strict=True):
-        points = [np.rint(position).astype(int).tolist() for position in (start, end)]
-        hue = np.array([[[180 * number // len(here), 220, 235]]], np.uint8)
-        colour = cv2.cvtColor(hue, cv2.COLOR_HSV2BGR)[0, 0].tolist()
-        cv2.line(lines, points[0], points[1], colour, 1, cv2.LINE_AA)
-        for position in points:
-            cv2.circle(both, position, 2, colour, -1, cv2.LINE_AA)
-    mixed: NDArray[np.uint8] = cv2.addWeighted(lines, 0.6, both, 0.4, 0)
-    return mixed
+    canvas = Canvas(both)
+    colours = bright_colours(chosen / max(len(here), 1))
+    for colour, start, end in zip(colours, here[chosen], there[chosen], strict=True):
+        canvas.line(start, end, colour, opacity=0.6)
+        for position in (start, end):
+            canvas.disc(position, 2, colour)
+    return canvas.picture()
 
 
 def _rows(tiles: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:

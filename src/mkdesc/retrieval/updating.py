@@ -142,8 +142,6 @@ def _updated(
     }
     new = {name: file for name, file in images.items() if name not in kept}
     gone = [name for name in stored if name not in images]
-    if features.is_dir():
-        remove_features(features, gone)
     extracted = extract_features(
         new,
         features,
@@ -180,6 +178,8 @@ def _updated(
             state = replace(state, segments=listed, next=state.next + 1)
             write_manifest(path, state)
         write_manifest(path, state)  # there may have been no image left to write
+    # Not before: until then, whoever searches here has the index that was.
+    remove_features(features, gone)
     remove_others(path, state)
     done = {*extracted.done}
     return Updated(

@@ -117,6 +117,8 @@ def _read(
         wide = int(max(rows[:, 1].max(), agree[:, 1].max())) + 1
         inliers = np.isin(rows @ [wide, 1], agree @ [wide, 1])
         matrix, kind = geometry_of(known)
+        if matrix is None:  # others' databases need not have it
+            continue
         distances = np.zeros(len(rows), np.float32)
         matches = FrameMatches(here[rows[:, 0]], there[rows[:, 1]], distances, rows)
         cams = [cameras[images[image].camera_id] for image in (a, b)]

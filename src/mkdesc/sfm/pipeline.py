@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,12 +16,13 @@ from mkdesc.features.image_features import load_features
 from mkdesc.images.reading import MAX_PIXELS
 from mkdesc.retrieval.pairs import AT_HAND, NamePair
 from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
-from mkdesc.sfm.earlier_matches import is_ours, is_verified, say_copied, say_verified
+from mkdesc.sfm.earlier_matches import is_ours, is_verified, say_verified
 from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, check_models, map_images, verify_pairs, why_no_model
 from mkdesc.sfm.matching import match_pairs
 from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
+from mkdesc.sfm.others_database import copy_database
 from mkdesc.sfm.page import PAGE, write_page
 from mkdesc.sfm.preparing import (
     check_not_replaced,
@@ -184,7 +184,7 @@ def _copied(
     existing: Path, images: Path, target: Path, options: SfmOptions, progress: Progress
 ) -> Matched:
     """A database of anybody's in the folder of a reconstruction, verified."""
-    pycolmap = pycolmap_module()
+    pycolmap_module()  # said before the work if it is not there
     check_seed(options.seed)
     check_models(target)
     base = target / DATABASE
@@ -198,43 +198,14 @@ def _copied(
     check_not_replaced(target, [existing, images])
     check_pages(target)
     with colmap_log(target), atomic_path(base) as partial:
-        try:
-            _copy_database(existing.resolve(), partial, base)
-            with pycolmap.Database.open(partial) as file:
-                count = (file.num_images(), file.num_matched_image_pairs())
-                verified = file.num_verified_image_pairs()
-        except OSError:
-            raise
-        except Exception as error:  # pycolmap raises whatever sqlite does
-            raise ValueError(f"{existing}: not a COLMAP database ({error})") from None
-        if not count[1] and not verified:
-            raise ValueError(f"{existing}: no matches in this database")
+        counts = copy_database(existing, partial, base)
         remove_journals(base)
     with saying_what_failed(base, RuntimeError):
-        if not verified:
+        if not counts.verified:
             verify_pairs(base, options.seed, progress)
         drop_doubtful_pairs(base, progress)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
-    return Matched(base, count[0], {}, {"database": digest})
-
-
-def _copy_database(existing: Path, partial: Path, base: Path) -> None:
-    """Copy a database, with what another process has written beside it so far.
-
-    If there is no room for it, the error names ``base``.
-    """
-    beside = [existing.with_name(existing.name + ending) for ending in ("-wal", "-journal")]
-    # As it lies there, nothing is written beside it: its folder may be read-only.
-    mode = "mode=ro" if any(file.exists() for file in beside) else "immutable=1"
-    address = f"{existing.as_uri()}?{mode}"
-    with closing(sqlite3.connect(address, uri=True)) as source:
-        source.execute("SELECT * FROM sqlite_master").fetchone()  # whether it can be read
-        with (
-            saying_what_failed(base, sqlite3.OperationalError),
-            closing(sqlite3.connect(partial)) as copy,
-        ):
-            source.backup(copy)
-            say_copied(copy)
+    return Matched(base, counts.images, {}, {"database": digest})
 
 
 def _mapped(

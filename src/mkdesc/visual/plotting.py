@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mkdesc._support.files import atomic_path
 from mkdesc._support.optional import needed
 from mkdesc._support.targets import check_target
-from mkdesc.images.writing import OWN_PICTURE, marked
+from mkdesc.images.writing import OWN_PICTURE, own_png
 from mkdesc.visual.colours import MAP, MARK, MARK_EDGE, colour_map
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Kinds of files that figures are written as, and what keeps the date out of each.
 FORMATS: dict[str, dict[str, str | None]] = {
-    "png": {},
+    "png": {"Software": "mkdesc"},
     "pdf": {"CreationDate": None, "Creator": "mkdesc"},
     "svg": {"Date": None, "Creator": "mkdesc"},
 }
@@ -140,8 +140,8 @@ def write_figure(
     if kind == "png" and few_colours:
         with Image.open(data) as image:
             data = BytesIO()
-            image.convert("RGB").quantize(256).save(data, "png", optimize=True)
+            few = image.convert("RGB").quantize(256)
+            few.save(data, "png", optimize=True, pnginfo=own_png())
     with atomic_path(target) as partial:
-        written = data.getvalue()
-        partial.write_bytes(marked(written) if kind == "png" else written)
+        partial.write_bytes(data.getvalue())
     return target

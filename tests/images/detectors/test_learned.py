@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 from scipy.spatial import cKDTree
 
 from mkdesc.features import Features
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.learned import SIGMA, Learned
 from mkdesc.images.detectors.learned_weights import (
     Convolution,
@@ -17,6 +18,7 @@ from mkdesc.images.detectors.learned_weights import (
     load_weights,
     save_weights,
 )
+from mkdesc.images.detectors.places import choose_places
 from mkdesc.images.detectors.registry import make_detector
 
 
@@ -163,6 +165,27 @@ def test_one_keypoint_a_place(image, weights):
     every = Learned(weights=weights, repeats=True).detect(image)
     assert len(every) > len(found)
     assert {tuple(point) for point in found.points} < {tuple(point) for point in every.points}
+
+
+def test_of_what_is_less_than_wanted_places_are_chosen_once(image, weights, monkeypatch):
+    asked = []
+
+    def watched(every, *more):
+        asked.append(len(every))
+        return choose_places(every, *more)
+
+    monkeypatch.setattr("mkdesc.images.detectors.learned.choose_places", watched)
+    Learned(5000, weights=weights).detect(image)
+    assert len(asked) == 1
+
+
+def test_crowds_leave_room_for_others(weights):
+    """Of 200 maxima of one place, and two others, that are weaker, there are three keypoints."""
+    points = np.full((202, 4), (50.0, 60.0, 1.6, 0.0))
+    points[200:, 0] = 80, 90
+    every = Keypoints(points, np.arange(202, 0, -1))
+    assert Learned(3, weights=weights)._choose(every).tolist() == [0, 200, 201]
+    assert Learned(3, weights=weights, repeats=True)._choose(every).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("n", [1, 20, 400])

@@ -67,6 +67,15 @@ def test_there_may_be_none():
         assert len(make_detector("sift").detect(flat)) == 0
 
 
+@pytest.mark.parametrize("name", FACTORIES)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (300, 1), (2, 90), (90, 2), (3, 3), (3, 90)])
+def test_slivers_have_no_keypoints(name, shape, rng):
+    if not hasattr(cv2, FACTORIES[name]):
+        pytest.skip("not in this build of OpenCV")
+    sliver = rng.integers(0, 256, shape, np.uint8)
+    assert len(make_detector(name).detect(sliver)) == 0 or min(shape) > 2
+
+
 def test_many_threads_may_use_one_and_processes_get_it(image):
     for detector in (make_detector("sift"), make_detector("sift", **BLOBS)):
         detector = pickle.loads(pickle.dumps(detector))

@@ -1,4 +1,4 @@
-"""Detectors for batches of images, by PyTorch on any device: what the compiled ones find."""
+"""The learned detector for batches of images, by PyTorch on any device: as the compiled one."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch")
 from mkdesc.images.detectors.padded_torch import choose_first, one_a_place  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-DETECTORS = ["learned", "dog"]
 
 
 def detect(detector, images, device, masks=None):
@@ -42,10 +41,9 @@ def assert_alike(found, expected, share=0.99):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", DETECTORS)
-def test_batches_have_the_keypoints_of_each_image(image, name, device):
+def test_batches_have_the_keypoints_of_each_image(image, device):
     images = np.stack([image, image[:, ::-1], 255 - image])
-    detector = make_detector(name, max_keypoints=150)
+    detector = make_detector("learned", max_keypoints=150)
     for found, one in zip(detect(detector, images, device), images, strict=True):
         expected = detector.detect(np.ascontiguousarray(one)).strongest(150)
         assert len(expected) > 100
@@ -54,37 +52,33 @@ def test_batches_have_the_keypoints_of_each_image(image, name, device):
         np.testing.assert_allclose(found.scores[:50], expected.scores[:50], rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", DETECTORS)
-def test_images_that_go_in_several_batches(image, name, monkeypatch):
-    module = {"learned": "learned_padded_torch", "dog": "dog_torch"}[name]
+def test_images_that_go_in_several_batches(image, monkeypatch):
     images = np.stack([image, image[::-1], image[:, ::-1]])[:, :90, :110]
-    detector = make_detector(name, max_keypoints=40)
+    detector = make_detector("learned", max_keypoints=40)
     at_once = detect(detector, images, "cpu")
-    monkeypatch.setattr(f"mkdesc.images.detectors.{module}.MOST_AT_ONCE", 2 * 90 * 110)
+    monkeypatch.setattr("mkdesc.images.detectors.learned_padded_torch.MOST_AT_ONCE", 2 * 90 * 110)
     masks = np.ones(images.shape, np.uint8)
     for one, other in zip(detect(detector, images, "cpu", masks), at_once, strict=True):
         np.testing.assert_allclose(one.points, other.points, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", DETECTORS)
-def test_masks(image, name):
+def test_masks(image):
     masks = np.zeros((2, *image.shape), bool)
     masks[0, 40:120, 50:150] = True
     shown, hidden = detect(
-        make_detector(name, max_keypoints=500), np.stack([image] * 2), "cpu", masks
+        make_detector("learned", max_keypoints=500), np.stack([image] * 2), "cpu", masks
     )
     assert len(hidden) == 0
     assert len(shown) > 20
     x, y = (shown.points[:, :2] + 0.5).astype(int).T
     assert masks[0, y, x].mean() > 0.97
-    expected = make_detector(name, max_keypoints=500).detect(image, masks[0].view(np.uint8))
+    expected = make_detector("learned", max_keypoints=500).detect(image, masks[0].view(np.uint8))
     assert_alike(shown, expected, 0.97)
 
 
-@pytest.mark.parametrize("name", DETECTORS)
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (14, 40), (15, 15), (33, 121)])
-def test_tiny_and_blank_images(name, shape, rng):
-    detector = make_detector(name, max_keypoints=10)
+def test_tiny_and_blank_images(shape, rng):
+    detector = make_detector("learned", max_keypoints=10)
     picture = rng.integers(0, 256, shape, np.uint8)
     found, blank = detect(detector, np.stack([picture, np.full(shape, 7, np.uint8)]), "cpu")
     assert len(blank) == 0
@@ -93,16 +87,14 @@ def test_tiny_and_blank_images(name, shape, rng):
 
 
 def test_upright_ones_have_no_angle(image):
-    for name in DETECTORS:
-        (found,) = detect(make_detector(name, max_keypoints=9, upright=True), image[None], "cpu")
-        assert len(found) == 9
-        assert not found.points[:, 3].any()
+    (found,) = detect(make_detector("learned", max_keypoints=9, upright=True), image[None], "cpu")
+    assert len(found) == 9
+    assert not found.points[:, 3].any()
 
 
 def test_a_number_of_keypoints_is_needed(image):
-    for name in DETECTORS:
-        with pytest.raises(ValueError, match="max_keypoints: expected a number on a device"):
-            detect(make_detector(name), image[None], "cpu")
+    with pytest.raises(ValueError, match="max_keypoints: expected a number on a device"):
+        detect(make_detector("learned"), image[None], "cpu")
 
 
 @pytest.mark.parametrize("device", DEVICES)

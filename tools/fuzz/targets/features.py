@@ -78,6 +78,22 @@ def _read_database(folder: Path) -> None:
     stored_images(folder / "out.db", settings().to_json())
 
 
+def _matched(folder: Path) -> None:
+    from mkdesc.sfm.options import SfmOptions
+    from mkdesc.sfm.pipeline import match_images
+
+    _features()(folder)
+    matched = match_images(folder / "photos", folder / "out", SfmOptions(settings()))
+    (folder / "theirs.db").write_bytes(matched.database.read_bytes())
+
+
+def _read_theirs(folder: Path) -> None:
+    from mkdesc.sfm.others_database import copy_database
+
+    (folder / "copy.db").unlink(missing_ok=True)
+    copy_database(folder / "theirs.db", folder / "copy.db", folder / "copy.db")
+
+
 def _report(folder: Path) -> None:
     (folder / "report.json").write_text(
         json.dumps({"mkdesc": "0.1.0", "settings": {"seed": 1}}), encoding="utf-8"
@@ -113,6 +129,7 @@ FEATURES = (
     ),
     Target("hdf5", _features("out.h5"), ("out.h5",), _read_hdf5),
     Target("databases", _features("out.db"), ("out.db",), _read_database),
+    Target("databases-of-others", _matched, ("theirs.db",), _read_theirs),
     Target("reports", _report, ("report.json",), _read_report),
     Target("pairs", _pairs, ("pairs.txt",), _read_pairs),
 )

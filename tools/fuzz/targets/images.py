@@ -1,4 +1,4 @@
-"""Photographs: six formats."""
+"""Photographs: seven formats."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _images(name: str, files: dict[str, Callable[[], bytes]], **more: Any) -> Ta
 
     def read(folder: Path) -> None:
         from mkdesc.images.exif import focal_length
-        from mkdesc.images.reading import read_gray
+        from mkdesc.images.reading import in_colour, read_gray
 
         for file in files:
             focal_length((folder / file).read_bytes(), 80)
-            read_gray(folder / file)
+            in_colour(read_gray(folder / file), folder / file)
 
     return Target(name, prepare, list(files), read, **more)
 
@@ -85,4 +85,5 @@ IMAGES = (
             "deflate.tif": lambda: encoded(".tif", False, 259, 8),
         },
     ),
+    _images("jpeg2000", {"colour.jp2": lambda: encoded(".jp2", True)}),
 )

@@ -43,7 +43,7 @@ from mkdesc.evaluation.contenders.base import (
 from mkdesc.heads.whitening import METHODS
 from mkdesc.images.reading import opencv as load_opencv
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.models import bundled_models, open_model, parse_model, read_card
+from mkdesc.models import bundled_models, load_model, open_model, parse_model, read_card
 from mkdesc.models.files import new_name
 
 #: Size that raw descriptors are computed at; other patches are resized to it.
@@ -59,6 +59,22 @@ _RAW = {
 _POLAR_DIMS = 175
 
 
+def patch_models() -> list[str]:
+    """Bundled models that a patch is enough for: they look at one square of a keypoint.
+
+    Examples
+    --------
+    >>> "extended" in patch_models(), "photo" in patch_models()
+    (True, False)
+    """
+    return [name for name in bundled_models() if load_model(name).squares == 1]
+
+
+def default_descriptors() -> list[str]:
+    """What is evaluated when nothing is named: models for patches, raw MKD, SIFT and RootSIFT."""
+    return [*patch_models(), "mkd-raw", "opencv-sift", "rootsift"]
+
+
 def named_descriptors() -> list[str]:
     """Names that need nothing else: no file, no training part.
 
@@ -67,7 +83,7 @@ def named_descriptors() -> list[str]:
     >>> {"mkd-raw", "opencv-sift", "rootsift"} <= set(named_descriptors())
     True
     """
-    return [*bundled_models(), *_RAW, "opencv-sift", "rootsift", *opencv.CONTRIB, *kornia.MODULES]
+    return [*patch_models(), *_RAW, "opencv-sift", "rootsift", *opencv.CONTRIB, *kornia.MODULES]
 
 
 def get_descriptors(

@@ -24,7 +24,11 @@ from mkdesc.evaluation.contenders.base import (
     ProjectedDescriptor,
     base_of,
 )
-from mkdesc.evaluation.contenders.registry import get_descriptor, get_descriptors
+from mkdesc.evaluation.contenders.registry import (
+    default_descriptors,
+    get_descriptor,
+    get_descriptors,
+)
 from mkdesc.evaluation.hpatches.report import hpatches_results
 from mkdesc.evaluation.hpatches.scores import TaskResult
 from mkdesc.evaluation.hpatches.tasks import DescribedSequences, TaskRunner
@@ -38,12 +42,6 @@ from mkdesc.evaluation.training import (
     sequence_statistics,
     subset_statistics,
 )
-from mkdesc.models import bundled_models
-
-
-def default_descriptors() -> list[str]:
-    """What is evaluated when nothing is named: the bundled models, raw MKD, SIFT and RootSIFT."""
-    return [*bundled_models(), "mkd-raw", "opencv-sift", "rootsift"]
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,8 @@ def run_hpatches(
         Folder of sequences in the HPatches layout.
     descriptors
         Names, descriptors or callables (:func:`mkdesc.evaluation.get_descriptor`); None: those of
-        ``table``, or :func:`default_descriptors`. Those that are learned are learned on the
-        training sequences of the split, or on ``train_on``.
+        ``table``, or the bundled models for patches, raw MKD, SIFT and RootSIFT. Those that are
+        learned are learned on the training sequences of the split, or on ``train_on``.
     split, splits
         Name of the split, and the file that defines it: see
         :meth:`mkdesc.datasets.HPatches.split`.

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mkdesc._support.files import atomic_path
 from mkdesc._support.npy import BROKEN, read_archive
@@ -28,7 +27,8 @@ from mkdesc.evaluation.photographs.base import (
     PhotographOptions,
 )
 from mkdesc.evaluation.photographs.methods import get_method
-from mkdesc.images.reading import one_opencv_thread_each, opencv, read_gray
+from mkdesc.images.reading import one_opencv_thread_each, read_gray
+from mkdesc.images.resampling import reduced
 
 T = TypeVar("T")
 
@@ -65,13 +65,9 @@ def _load(file: Path) -> FoundFeatures:
 def read_photograph(file: PhotographFile, max_size: int | None) -> Photograph:
     """A photograph in gray, as its file stores it, reduced if it is larger than asked for."""
     gray = read_gray(file.path, as_stored=True)
-    longer = max(gray.shape)
-    if max_size is None or longer <= max_size:
-        return Photograph(file.name, gray)
-    height, width = (max(1, round(side * max_size / longer)) for side in gray.shape)
-    cv2 = opencv()
-    small: NDArray[np.uint8] = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
-    return Photograph(file.name, small, (width / gray.shape[1], height / gray.shape[0]))
+    small = reduced(gray, max_size)
+    scale = small.shape[1] / gray.shape[1], small.shape[0] / gray.shape[0]
+    return Photograph(file.name, small, scale)
 
 
 def extract_all(

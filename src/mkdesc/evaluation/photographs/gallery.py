@@ -19,7 +19,7 @@ from mkdesc.evaluation.photographs.scoring import (
 from mkdesc.evaluation.report.page import Picture
 from mkdesc.evaluation.report.table import short_names
 from mkdesc.images.drawing import svg_of_matches
-from mkdesc.images.reading import opencv
+from mkdesc.images.resampling import reduced
 
 #: Pixels up to which an error has a colour, and the colours: blue, green, yellow, and red beyond.
 STEPS = (1.0, 3.0, 10.0)
@@ -89,12 +89,12 @@ def _drawn(
     off: Floats,
     max_size: int | None,
 ) -> str:
-    cv2 = opencv()
     grays, positions = [], []
     for file, points in zip(files, xy, strict=True):
         gray = read_photograph(file, max_size).gray
-        scale = min(1.0, SHOWN / max(gray.shape))
-        grays.append(cv2.resize(gray, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA))
+        small = reduced(gray, SHOWN)
+        scale = np.divide(small.shape, gray.shape)[::-1]
+        grays.append(small)
         positions.append((points + 0.5) * scale - 0.5)
     classes = np.searchsorted(STEPS, np.nan_to_num(off, nan=np.inf))
     palette = np.array([[int(one[i : i + 2], 16) for i in (5, 3, 1)] for one in COLOURS])

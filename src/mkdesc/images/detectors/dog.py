@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +28,10 @@ from mkdesc.images.detectors.dog_reference import (
 )
 from mkdesc.images.detectors.dog_tiles import NUMBERS, Plan, plans_for
 from mkdesc.images.detectors.keypoints import Keypoints, check_max_keypoints
-from mkdesc.images.detectors.places import RADIUS, choose_places, choose_spread
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from mkdesc.images.detectors.padded_torch import PaddedKeypoints
+from mkdesc.images.detectors.places import choose_places, choose_spread
 
 Gray = NDArray[np.uint8]
 Floats = NDArray[np.float32]
-
-#: On a device, for each keypoint that is wanted: extrema that are refined, blobs to choose from.
-EXTREMA, SPARE = 4, 2
 
 #: Blobs per unit of work.
 BLOCK = 128
@@ -132,30 +124,6 @@ class Dog:
         turned = found.points[chosen[which]]
         turned[:, 3] = peaks
         return Keypoints(turned, found.scores[chosen[which]])
-
-    @property
-    def fits_device(self) -> bool:
-        """Whether :meth:`detect_padded` finds what :meth:`detect` does."""
-        return not (self.spread or self.repeats)
-
-    def detect_padded(self, images: Tensor, masks: Tensor | None = None) -> PaddedKeypoints:
-        """As every detector that can be used on a device."""
-        from mkdesc.images.detectors.dog_torch import Choice, detect
-
-        if self.max_keypoints is None:
-            raise ValueError("max_keypoints: expected a number on a device, got None")
-        n = int(self.max_keypoints)
-        choice = Choice(
-            most=n,
-            extrema=EXTREMA * n + 1000,
-            blobs=SPARE * n + 100,
-            radius=RADIUS,
-            upright=self.upright,
-            contrast=self.contrast,
-            edge=self.edge,
-            sigma=self.sigma,
-        )
-        return detect(images, choice, masks)
 
     def _scales(self, blobs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sigmas (N,) of blobs, in pixels of their octave."""

@@ -13,24 +13,27 @@ from numpy.typing import NDArray
 from mkdesc._support.threads import checked_threads
 from mkdesc._support.workfolder import cached_reader
 from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.detectors.learned_reference import Maxima
+from mkdesc.images.detectors.learned_reference import (
+    COARSER,
+    LEVELS,
+    SIGMA,
+    Maxima,
+    candidates,
+)
 from mkdesc.images.detectors.learned_weights import Weights, load_weights, weights_file
-from mkdesc.images.detectors.places import RADIUS, one_per_place, spread_evenly
+from mkdesc.images.detectors.places import RADIUS, choose_places, choose_spread
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from mkdesc.images.detectors.padded_torch import PaddedKeypoints
 
-#: Sigma of a keypoint of the first level: a model that looks at 20 sigma sees 32 px of a level.
-SIGMA = 1.6
-#: Levels of the pyramid, each 1 / sqrt 2 of the one before.
-LEVELS = 6
-#: A score counts so many times what it would on the next finer level: what coarse levels show is
-#: seen again more often (docs/keypoints.md).
-COARSER = 1.1
-#: Maxima for each keypoint that is wanted: some are of one place, and dropped.
-SPARE = 2.0
+#: What computes, by name.
+ENGINES = {
+    "numba": "mkdesc.images.detectors.learned_numba",
+    "torch": "mkdesc.images.detectors.learned_padded_torch",
+    "reference": "mkdesc.images.detectors.learned_reference",
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Learned:
     side: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        if self.engine not in ("numba", "torch", "reference"):
+        if self.engine not in ENGINES:
             raise ValueError(f"engine: expected numba, torch or reference, got {self.engine!r}")
         if self.spread and self.max_keypoints is None:
             raise ValueError("spread: needs max_keypoints, got None")
@@ -78,32 +81,42 @@ class Learned:
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.detectors.registry.Detector`."""
         engine = self.engine if self.device is None else "torch"
-        how: Any = import_module(f"mkdesc.images.detectors.learned_{engine}")
+        how: Any = import_module(ENGINES[engine])
         more: dict[str, Any] = {}
         if engine == "numba":
             more["n_threads"] = checked_threads(self.n_threads)
         if engine == "torch":
             more["device"] = self.device or "cpu"
         levels, found = how.maxima(gray, self._network(), LEVELS, **more)
-        found = found._replace(score=_weighed(found.score, found.level))
-        shapes = [tuple(level.shape) for level in levels]
-        if mask is not None:
-            x, y = self._places(found, gray.shape, shapes)
-            inside = mask[np.rint(y).astype(int), np.rint(x).astype(int)] != 0
-            found = found.take(np.flatnonzero(inside))
-        n = self.max_keypoints
-        some = found
-        if n is not None and not self.spread:
-            some = found.strongest(n if self.repeats else round(SPARE * n) + 100)
-        chosen = self._chosen(self._keypoints(some, gray.shape, shapes))
-        if n is not None and len(chosen) < n and len(some) < len(found.score):
-            some = found
-            chosen = self._chosen(self._keypoints(some, gray.shape, shapes))
-        points = chosen.points.copy()
-        points[:, 3] = 0
+        every = _keypoints(found, gray.shape, [level.shape for level in levels])
+        if mask is None:
+            chosen = self._choose(every)
+        else:
+            x, y = np.rint(every.points[:, :2]).astype(np.int64).T
+            shown = np.flatnonzero(mask[y, x])
+            chosen = shown[self._choose(every.take(shown))]
         if not self.upright:
-            points[:, 3] = how.angles(levels, some.take(chosen.points[:, 3].astype(np.int64)))
-        return Keypoints(points, chosen.scores)
+            every.points[chosen, 3] = how.angles(levels, found.take(chosen))
+        return every.take(chosen)
+
+    def _choose(self, every: Keypoints) -> NDArray[np.int64]:
+        """Numbers of those that are kept."""
+        n = self.max_keypoints
+        if self.repeats:
+            return (
+                choose_spread(every, n)
+                if self.spread and n is not None
+                else every.strongest_first(n)
+            )
+        radii = RADIUS / SIGMA * every.points[:, 2]
+        if self.spread and n is not None:
+            kept = choose_places(every, radii)
+            return kept[choose_spread(every.take(kept), n)]
+        some = every.strongest_first(None if n is None else candidates(n))
+        kept = choose_places(every.take(some), radii[some], n)
+        if n is not None and len(kept) < n and len(some) < len(every):
+            return choose_places(every, radii, n)
+        return some[kept]
 
     @property
     def fits_device(self) -> bool:
@@ -112,53 +125,35 @@ class Learned:
 
     def detect_padded(self, images: Tensor, masks: Tensor | None = None) -> PaddedKeypoints:
         """As every detector that can be used on a device."""
-        from mkdesc.images.detectors.learned_padded_torch import Choice, detect
+        from mkdesc.images.detectors.learned_padded_torch import detect
 
         if self.max_keypoints is None:
             raise ValueError("max_keypoints: expected a number on a device, got None")
         n = int(self.max_keypoints)
-        choice = Choice(
-            most=n,
-            maxima=n if self.repeats else round(SPARE * n) + 100,
-            sigma=SIGMA,
-            radius=None if self.repeats else RADIUS,
-            coarser=COARSER,
-            upright=self.upright,
-        )
-        return detect(images, self._network(), LEVELS, choice, masks)
-
-    def _places(
-        self, found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Places x and y (N,) in the image, by its shape and those of the levels."""
-        down, across = (np.array([shape]) / np.array(shapes or [(1, 1)]))[found.level].T
-        return (found.x + 0.5) * across - 0.5, (found.y + 0.5) * down - 0.5
-
-    def _keypoints(
-        self, found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]
-    ) -> Keypoints:
-        """Keypoints with their numbers in place of angles: angles are for those that are kept."""
-        x, y = self._places(found, shape, shapes)
-        sigma, number = SIGMA * 2 ** (found.level / 2), np.arange(len(x))
-        return Keypoints(np.column_stack([x, y, sigma, number]), found.score)
-
-    def _chosen(self, every: Keypoints) -> Keypoints:
-        """Those that are kept."""
-        n = self.max_keypoints
-        if not self.repeats:
-            at_once = None if self.spread else n
-            every = one_per_place(every, RADIUS / SIGMA * every.points[:, 2], at_once)
-        return spread_evenly(every, n) if self.spread and n is not None else every.strongest(n)
+        how = {"repeats": self.repeats, "upright": self.upright}
+        return detect(images, self._network(), n, masks, **how)
 
 
-def _weighed(score: NDArray[np.float32], level: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Scores (N,) that favour coarse levels.
+def _keypoints(found: Maxima, shape: tuple[int, ...], shapes: list[tuple[int, ...]]) -> Keypoints:
+    """Keypoints without angles, by the shapes of the image and of its levels.
 
-    >>> _weighed(np.array([1, 1, -1], np.float32), np.array([0, 1, 1])).round(2).tolist()
+    Scores favour coarse levels:
+
+    >>> place, level = np.zeros(3), np.array([0, 1, 1])
+    >>> found = Maxima(level, level, level, place, place, np.array([1, 1, -1], np.float32))
+    >>> _keypoints(found, (20, 20), [(20, 20), (14, 14)]).scores.round(2).tolist()
     [1.0, 1.100000023841858, -0.9100000262260437]
     """
-    factor = COARSER ** level.astype(np.float32)
-    return np.where(score > 0, score * factor, score / factor).astype(np.float32)
+    number = np.arange(max(1, len(shapes)))
+    down, across = (np.array([shape]) / np.array(shapes or [(1, 1)])).T
+    sigmas, factors = SIGMA * 2 ** (number / 2), COARSER ** number.astype(np.float32)
+    points = np.zeros((len(found.level), 4))
+    points[:, 0] = (found.x + 0.5) * across[found.level] - 0.5
+    points[:, 1] = (found.y + 0.5) * down[found.level] - 0.5
+    points[:, 2] = sigmas[found.level]
+    factor = factors[found.level]
+    score = np.where(found.score > 0, found.score * factor, found.score / factor)
+    return Keypoints(points, score.astype(np.float32))
 
 
 _loaded = cached_reader(8)(load_weights)

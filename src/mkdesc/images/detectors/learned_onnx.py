@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from mkdesc._support.onnx_files import RANGES, check_onnx_dtype, write_onnx
 from mkdesc.images.detectors.learned_reference import LEAST_BEND
-from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, strict_maxima, vertex
+from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, only_maxima, vertex
 from mkdesc.images.detectors.learned_weights import Weights, load_weights
 
 #: What these files have in them: who wrote them, and the names of the outputs.
@@ -33,8 +33,7 @@ class Level(nn.Module):
         x, bend_x = vertex(wide[:, 1:-1, :-2], scores, wide[:, 1:-1, 2:])
         y, bend_y = vertex(wide[:, :-2, 1:-1], scores, wide[:, 2:, 1:-1])
         bend = torch.minimum(bend_x, bend_y)
-        # Beyond the scores there are none to compare with: what bends without end is at the edge.
-        peak = strict_maxima(scores) & (bend > LEAST_BEND) & torch.isfinite(bend_x + bend_y)
+        peak = (only_maxima(scores) > -torch.inf) & (bend > LEAST_BEND)
         m = (self.scorer.margin,) * 4
         scores = pad(torch.where(peak, scores, -torch.inf), m, value=-torch.inf)
         row = torch.arange(gray.shape[1], device=gray.device)[:, None]

@@ -1,4 +1,4 @@
-"""The learned detector for batches of images on a device, without waiting for it.
+"""The learned detector with PyTorch: batches of images, on a device that is not waited for.
 
 :mod:`.learned_reference` says what is meant, :mod:`.learned_torch` has the plain operations;
 kernels of :mod:`.learned_triton` take their place on CUDA.
@@ -11,19 +11,30 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import max_pool2d, pad
 
-from mkdesc._support.launching import blocks, launches
+from mkdesc._support.launching import launches
 from mkdesc.images.detectors.learned_reference import (
     ANGLE_RADIUS,
+    COARSER,
     LEAST_BEND,
-    NORMALISED_RADIUS,
-    SOFTENING,
+    LEVELS,
+    SIGMA,
+    Maxima,
     angle_taps,
+    candidates,
     level_sizes,
+    no_maxima,
 )
-from mkdesc.images.detectors.learned_torch import Scorer, mean_gradients, pyramid, vertex
+from mkdesc.images.detectors.learned_torch import (
+    cell_maxima,
+    cells_of,
+    mean_gradients,
+    pyramid,
+    scores_of,
+    vertex,
+)
 from mkdesc.images.detectors.learned_weights import Weights
 from mkdesc.images.detectors.padded_torch import (
     PaddedKeypoints,
@@ -35,40 +46,10 @@ from mkdesc.images.detectors.padded_torch import (
     starts_of,
     taken,
 )
+from mkdesc.images.detectors.places import RADIUS
 
-#: Pixels per program of a kernel.
-PIXELS, CONVOLVED, CELLS = 512, 512, 128
 #: Pixels of images that are looked at together: bounds the memory, some 100 bytes for each.
 MOST_AT_ONCE = 1 << 24
-#: One maximum at most is in a square of so many pixels.
-CELL = 3
-
-
-class Choice(NamedTuple):
-    """Which of the maxima are wanted.
-
-    Attributes
-    ----------
-    most
-        How many keypoints of an image.
-    maxima
-        How many maxima to choose them from.
-    sigma
-        Of a keypoint of the first level.
-    radius
-        Pixels of the first level within which there is one keypoint; None: any number.
-    coarser
-        What a score counts more on the next coarser level.
-    upright
-        Whether angles are not wanted.
-    """
-
-    most: int
-    maxima: int
-    sigma: float
-    radius: float | None
-    coarser: float
-    upright: bool
 
 
 class Table(NamedTuple):
@@ -80,14 +61,8 @@ class Table(NamedTuple):
         Where the squares of the next level begin.
     scores, images
         Where the scores and the pixels of the level begin.
-    wide
-        How many scores are in a row.
     heights, widths
         Of the level.
-    down, across
-        Pixels of the image for one of the level.
-    factors, sigmas
-        Of its scores and of its keypoints.
     taps
         (25,): weights of gradients.
     """
@@ -95,90 +70,159 @@ class Table(NamedTuple):
     cells: Tensor
     scores: Tensor
     images: Tensor
-    wide: Tensor
     heights: Tensor
     widths: Tensor
-    down: Tensor
-    across: Tensor
-    factors: Tensor
-    sigmas: Tensor
     taps: Tensor
 
 
-def _cells(size: tuple[int, int]) -> tuple[int, int]:
-    return blocks(size[0], CELL), blocks(size[1], CELL)
+class Peaks(NamedTuple):
+    """The maximum of each cell of the scores of B images, C on all levels.
+
+    Attributes
+    ----------
+    level
+        (C,) int64.
+    column, row
+        (B, C) int64: pixels of the level.
+    x, y
+        (B, C) float64: places, in pixels of the level.
+    score
+        (B, C) float32: -infinity where a cell has no maximum.
+    """
+
+    level: Tensor
+    column: Tensor
+    row: Tensor
+    x: Tensor
+    y: Tensor
+    score: Tensor
 
 
 @lru_cache(maxsize=32)
-def _table(
-    shape: tuple[int, int], levels: int, margin: int, choice: Choice, device: torch.device
-) -> Table:
-    sizes = level_sizes(shape, levels, 2 * margin + 3)
+def _table(sizes: tuple[tuple[int, int], ...], margin: int, device: torch.device) -> Table:
     inner = [(height - 2 * margin, width - 2 * margin) for height, width in sizes]
-    cells = starts_of([down * across for down, across in map(_cells, inner)])
+    cells = starts_of([down * across for down, across in map(cells_of, inner)])
 
     def whole(numbers: list[int]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=device)
-
-    def real(numbers: list[float]) -> Tensor:
-        return torch.tensor(numbers, dtype=torch.float64, device=device)
 
     return Table(
         cells=whole(cells[1:]),
         scores=whole(starts_of([height * width for height, width in inner])[:-1]),
         images=whole(starts_of([height * width for height, width in sizes])[:-1]),
-        wide=whole([width for _, width in inner]),
         heights=whole([height for height, _ in sizes]),
         widths=whole([width for _, width in sizes]),
-        down=real([shape[0] / height for height, _ in sizes]),
-        across=real([shape[1] / width for _, width in sizes]),
-        factors=real([choice.coarser**level for level in range(len(sizes))]),
-        sigmas=real([choice.sigma * 2 ** (level / 2) for level in range(len(sizes))]),
         taps=torch.from_numpy(angle_taps()).to(device),
     )
 
 
+def _table_of(made: list[Tensor], margin: int) -> Table:
+    """The table of the levels (B, H, W) of images."""
+    return _table(tuple((len(one[0]), len(one[0, 0])) for one in made), margin, made[0].device)
+
+
+@torch.inference_mode()
+def maxima(
+    gray: NDArray[np.uint8], weights: Weights, levels: int, device: str
+) -> tuple[list[Tensor], Maxima]:
+    """The levels (1, H, W) of an image, and all maxima on them, as of the reference."""
+    image = torch.tensor(gray, device=device).float()[None] * (1 / 255)
+    made = pyramid(image, levels, 2 * weights.margin + 3)
+    if not made:
+        return [], no_maxima()
+    level, *others = _find_peaks(made, weights)
+    there = others[-1][0] > -torch.inf
+    parts = (level[there], *(each[0, there] for each in others))
+    return [one[0] for one in made], Maxima(*(part.cpu().numpy() for part in parts))
+
+
+@torch.inference_mode()
+def angles(images: list[Tensor], found: Maxima) -> NDArray[np.float64]:
+    """Angles (N,) of maxima on levels (H, W), in degrees, clockwise as seen in the image."""
+    if not images:
+        return np.empty(0)
+    made = [image[None] for image in images]
+    at = (torch.from_numpy(part[None]) for part in (found.level, found.row, found.column))
+    degrees = _angles(made, _table_of(made, 0), *(part.to(images[0].device) for part in at))
+    return np.asarray(degrees[0].cpu().numpy())
+
+
 def detect(
-    images: Tensor, weights: Weights, levels: int, choice: Choice, masks: Tensor | None = None
+    images: Tensor,
+    weights: Weights,
+    n: int,
+    masks: Tensor | None = None,
+    *,
+    repeats: bool = False,
+    upright: bool = False,
 ) -> PaddedKeypoints:
-    """Keypoints of images (B, H, W) uint8 on any device.
+    """Keypoints of images (B, H, W) on any device.
 
     Parameters
     ----------
     images
-        (B, H, W) uint8.
+        (B, H, W) uint8, or float32 in [0, 1].
     weights
         The network.
-    levels
-        Of the pyramid.
-    choice
-        Which keypoints are wanted.
+    n
+        How many keypoints of an image, at most.
     masks
         (B, H, W): keypoints are looked for where it is not zero; None: everywhere.
+    repeats
+        Whether to keep keypoints of several levels that are of one place.
+    upright
+        Whether angles are not wanted.
     """
 
     def some(images: Tensor, masks: Tensor | None) -> PaddedKeypoints:
-        return _detect(images, weights, levels, choice, masks)
+        return _detect(images, weights, n, masks, repeats, upright)
 
     shape = (images.shape[1], images.shape[2])
-    if not len(images) or not level_sizes(shape, levels, 2 * weights.margin + 3):
-        return padded(images, choice.most)
+    if not len(images) or not level_sizes(shape, LEVELS, 2 * weights.margin + 3):
+        return padded(images, n)
     return in_batches(some, images, masks, MOST_AT_ONCE)
 
 
 def _detect(
-    images: Tensor, weights: Weights, levels: int, choice: Choice, masks: Tensor | None
+    images: Tensor, weights: Weights, n: int, masks: Tensor | None, repeats: bool, upright: bool
 ) -> PaddedKeypoints:
-    shape = (images.shape[1], images.shape[2])
-    table = _table(shape, levels, weights.margin, choice, images.device)
-    made = pyramid(images.float() * (1 / 255), levels, 2 * weights.margin + 3)
-    scores = [_scores(level, weights) for level in made]
-    values, pixels = _maxima(scores)
+    gray = images * (1 / 255) if images.dtype == torch.uint8 else images
+    made = pyramid(gray, LEVELS, 2 * weights.margin + 3)
+    table, peaks = _table_of(made, weights.margin), _find_peaks(made, weights)
+    level, score = peaks.level, peaks.score
+    x = (peaks.x + 0.5) * (images.shape[2] / table.widths.double())[level] - 0.5
+    y = (peaks.y + 0.5) * (images.shape[1] / table.heights.double())[level] - 0.5
+    factor = (COARSER ** level.double()).float()
+    score = torch.where(score > 0, score * factor, score / factor)
+    if masks is not None:
+        score = torch.where(shown(x.round(), y.round(), masks), score, -torch.inf)
+    best, which = score.topk(min(n if repeats else candidates(n), score.shape[1]), dim=1)
+    x, y, level = taken(x, which), taken(y, which), level[which]
+    octaves = level.double() / 2
+    kept = best > -torch.inf
+    if not repeats:
+        radius = RADIUS * torch.exp2(octaves).float()
+        kept = one_a_place(x.float(), y.float(), radius, kept)
+    chosen, counts = choose_first(kept, n)
+    x, y, level, octaves, best = (taken(each, chosen) for each in (x, y, level, octaves, best))
+    angle = torch.zeros_like(x)
+    if not upright:
+        which = taken(which, chosen)
+        angle = _angles(made, table, level, taken(peaks.row, which), taken(peaks.column, which))
+    points = torch.stack([x, y, SIGMA * torch.exp2(octaves), angle], -1).float()
+    return padded(images, n, points, best, counts)
+
+
+def _find_peaks(made: list[Tensor], weights: Weights) -> Peaks:
+    """The maxima on the levels (B, H, W) of images."""
+    table, margin = _table_of(made, weights.margin), weights.margin
+    scores = [scores_of(level, weights) for level in made]
+    values, pixels = cell_maxima(scores)
     flat = torch.cat([score.flatten(1) for score in scores], 1)
     # All maxima are refined, which tells those that are mere rounding.
     number = torch.arange(values.shape[1], device=values.device)
     level = torch.bucketize(number, table.cells, right=True)
-    wide, margin = table.wide[level], weights.margin
+    wide = (table.widths - 2 * margin)[level]
     at = table.scores[level] + pixels
     middle = values.clamp_min(-1e30).double()
     inner = at.clamp(1, flat.shape[1] - 2)
@@ -187,139 +231,8 @@ def _detect(
     to_y, bend_y = vertex(taken(flat, above).double(), middle, taken(flat, below).double())
     there = torch.isfinite(values) & (torch.minimum(bend_x, bend_y) > LEAST_BEND)
     row, column = pixels // wide + margin, pixels % wide + margin
-    x = (column + to_x + 0.5) * table.across[level] - 0.5
-    y = (row + to_y + 0.5) * table.down[level] - 0.5
-    if masks is not None:
-        there &= shown(x.round(), y.round(), masks)
-    factor = table.factors[level].float()
-    weighed = torch.where(values > 0, values * factor, values / factor)
-    weighed = torch.where(there, weighed, -torch.inf)
-    best, which = weighed.topk(min(choice.maxima, weighed.shape[1]), dim=1)
-    x, y, level = taken(x, which), taken(y, which), level[which]
-    kept = best > -torch.inf
-    if choice.radius is not None:
-        radius = choice.radius / choice.sigma * table.sigmas[level]
-        kept = one_a_place(x.float(), y.float(), radius.float(), kept)
-    chosen, counts = choose_first(kept, choice.most)
-    x, y, level, best = (taken(each, chosen) for each in (x, y, level, best))
-    angle = torch.zeros_like(x)
-    if not choice.upright:
-        which = taken(which, chosen)
-        angle = _angles(made, table, level, taken(row, which), taken(column, which))
-    points = torch.stack([x, y, table.sigmas[level], angle], -1).float()
-    return padded(images, choice.most, points, best, counts)
-
-
-@lru_cache(maxsize=8)
-def _scorer(weights: Weights, device: torch.device) -> Scorer:
-    return Scorer(weights).to(device).eval().requires_grad_(False)
-
-
-class Arranged(NamedTuple):
-    """A layer as the kernel wants it: by eight channels."""
-
-    weights: Tensor
-    biases: Tensor
-    coming: int
-    side: int
-
-
-@lru_cache(maxsize=8)
-def _arranged(network: Weights, device: torch.device) -> list[Arranged]:
-    layers = []
-    for weight, bias in network.layers:
-        out, coming, side, _ = weight.shape
-        count = blocks(out, 8)
-        padded = np.zeros((8 * count, coming, side, side), np.float32)
-        padded[:out] = weight
-        own = padded.reshape(count, 8, coming, side, side).transpose(0, 2, 3, 4, 1)
-        biases = np.zeros(8 * count, np.float32)
-        biases[:out] = bias
-        layers.append(
-            Arranged(
-                torch.from_numpy(np.ascontiguousarray(own)).to(device),
-                torch.from_numpy(biases).to(device),
-                coming,
-                side,
-            )
-        )
-    return layers
-
-
-def _scores(images: Tensor, network: Weights) -> Tensor:
-    """Scores (B, H - 2 m, W - 2 m) of a level (B, H, W)."""
-    if not launches(images):
-        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-            return _scorer(network, images.device)(images)
-    from mkdesc.images.detectors import learned_triton as kernels
-
-    images = images.contiguous()
-    batch, height, width = images.shape
-    n = images.numel()
-    sums, squares, normal = (torch.empty_like(images) for _ in range(3))
-    size = (n, height, width)
-    wide = {"RADIUS": NORMALISED_RADIUS, "BLOCK": PIXELS}
-    kernels.sum_columns[(blocks(n, PIXELS),)](images, sums, squares, *size, **wide)
-    kernels.normalise[(blocks(n, PIXELS),)](
-        images, sums, squares, normal, *size, SOFTENING, **wide
-    )
-    planes, stored = normal, 1
-    layers = _arranged(network, images.device)
-    for number, (weights, biases, coming, side) in enumerate(layers):
-        last = number + 1 == len(layers)
-        channels = 1 if last else 8 * len(weights)
-        smaller = (batch, channels, height - side + 1, width - side + 1)
-        target = images.new_empty(smaller)
-        n = smaller[0] * smaller[2] * smaller[3]
-        kernels.convolve[(blocks(n, CONVOLVED), len(weights))](
-            planes, weights, biases, target, n, height, width,
-            COMING=coming, STORED=stored, SIDE=side, RELU=number > 0, EIGHT=not last,
-            BLOCK=CONVOLVED, num_warps=4,
-        )  # fmt: skip
-        planes, stored = target, channels
-        height, width = smaller[2:]
-    return planes[:, 0]
-
-
-def _maxima(scores: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Of each cell of all levels, the score (B, C) of its maximum, and its pixel in the level."""
-    if not launches(scores[0]):
-        found = [max_pool2d(_only_maxima(s), CELL, ceil_mode=True, return_indices=True)
-                 for s in scores]  # fmt: skip
-        values, pixels = zip(*found, strict=True)
-        return (
-            torch.cat([each.flatten(1) for each in values], 1),
-            torch.cat([each.flatten(1) for each in pixels], 1),
-        )
-    from mkdesc.images.detectors.learned_triton import find_maxima
-
-    cells = [_cells((s.shape[1], s.shape[2])) for s in scores]
-    starts = starts_of([down * across for down, across in cells])
-    values = scores[0].new_empty((len(scores[0]), starts[-1]))
-    pixels = torch.empty_like(values, dtype=torch.int64)
-    for score, (down, across), start in zip(scores, cells, starts, strict=False):
-        n = len(score) * down * across
-        find_maxima[(blocks(n, CELLS),)](
-            score, values, pixels, n, *score.shape[1:], down, across, starts[-1], start,
-            BLOCK=CELLS,
-        )  # fmt: skip
-    return values, pixels
-
-
-def _only_maxima(scores: Tensor) -> Tensor:
-    """Scores (B, H, W) where they are larger than all others within 5 x 5 px, else -infinity."""
-    height, width = scores.shape[1:]
-    wide = pad(scores, (2, 2, 2, 2), value=-torch.inf)
-    rows = [wide[:, k : k + height] for k in range(5)]
-    without = torch.maximum(torch.maximum(rows[0], rows[1]), torch.maximum(rows[3], rows[4]))
-    column = torch.maximum(without, rows[2])
-    others = without[:, :, 2 : 2 + width]
-    for k in (0, 1, 3, 4):
-        others = torch.maximum(others, column[:, :, k : k + width])
-    largest = scores > others
-    largest[:, :1] = largest[:, -1:] = False
-    largest[:, :, :1] = largest[:, :, -1:] = False
-    return torch.where(largest, scores, -torch.inf)
+    score = torch.where(there, values, -torch.inf)
+    return Peaks(level, column, row, column + to_x, row + to_y, score)
 
 
 def _angles(

@@ -20,6 +20,13 @@ from mkdesc.images.detectors.learned_weights import Weights
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
+#: Sigma of a keypoint of the first level: a model that looks at 20 sigma sees 32 px of a level.
+SIGMA = 1.6
+#: Levels of the pyramid, each 1 / sqrt 2 of the one before.
+LEVELS = 6
+#: A score counts so many times what it would on the next finer level: what coarse levels show is
+#: seen again more often (docs/keypoints.md).
+COARSER = 1.1
 #: Half the side of the square in which an image is normalised, and what is added to its deviation.
 NORMALISED_RADIUS, SOFTENING = 15, 0.02
 #: Twice a maximum minus its two neighbours, at least, along rows and columns: less is rounding,
@@ -55,17 +62,16 @@ class Maxima(NamedTuple):
         """Some of them."""
         return Maxima._make(values[indices] for values in self)
 
-    def strongest(self, n: int) -> Maxima:
-        """Those with the ``n`` highest scores, and all that are as high as the last of them."""
-        if len(self.score) <= n:
-            return self
-        return self.take(np.flatnonzero(self.score >= np.partition(self.score, -n)[-n]))
-
 
 def no_maxima() -> Maxima:
     """Those of an image that is too small."""
     whole, real = np.empty(0, np.int64), np.empty(0)
     return Maxima(whole, whole, whole, real, real, np.empty(0, np.float32))
+
+
+def candidates(n: int) -> int:
+    """How many maxima ``n`` keypoints are chosen from: some are of one place, and dropped."""
+    return 2 * n + 100
 
 
 def level_sizes(shape: tuple[int, ...], levels: int, least: int) -> list[tuple[int, int]]:

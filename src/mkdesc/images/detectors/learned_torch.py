@@ -1,30 +1,35 @@
-"""The learned detector with PyTorch: for GPUs, and to teach it.
+"""The operations of the learned detector with PyTorch; its network, which can be taught.
 
-Functions take batches (B, H, W) of images in [0, 1]; :mod:`.learned_reference` says what is meant.
+Functions take batches (B, H, W) of images in [0, 1]; :mod:`.learned_reference` says what is meant,
+and :mod:`.learned_padded_torch` finds keypoints. Kernels of :mod:`.learned_triton` take the place
+of plain operations on CUDA.
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import avg_pool2d, conv2d, interpolate, pad
+from torch.nn.functional import avg_pool2d, conv2d, interpolate, max_pool2d, pad
 
+from mkdesc._support.launching import blocks, launches
 from mkdesc.images.detectors.learned_reference import (
     ANGLE_RADIUS,
     ANGLE_SIGMA,
-    LEAST_BEND,
     NORMALISED_RADIUS,
     SOFTENING,
-    Maxima,
     level_sizes,
-    no_maxima,
 )
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
+from mkdesc.images.detectors.padded_torch import starts_of
+
+#: Pixels per program of a kernel.
+PIXELS, CONVOLVED, CELLS = 512, 512, 128
+#: One maximum at most is in a square of so many pixels.
+CELL = 3
 
 
 class Scorer(nn.Module):
@@ -104,49 +109,18 @@ def mean_gradients(images: Tensor) -> tuple[Tensor, Tensor]:
     return both[:, 0], both[:, 1]
 
 
-def strict_maxima(scores: Tensor) -> Tensor:
-    """Where scores (B, H, W) are larger than all others within 5 x 5 px."""
+def only_maxima(scores: Tensor) -> Tensor:
+    """Scores (B, H, W) where they are larger than all others within 5 x 5 px, else -infinity."""
     height, width = scores.shape[1:]
-    wide = pad(scores, (2, 2, 2, 2), value=-math.inf)
-    largest = torch.ones_like(scores, dtype=torch.bool)
-    for dy in range(5):
-        for dx in range(5):
-            if (dy, dx) != (2, 2):
-                largest &= scores > wide[:, dy : dy + height, dx : dx + width]
-    return largest
-
-
-@lru_cache(maxsize=8)
-def _scorer(weights: Weights, device: str) -> Scorer:
-    return Scorer(weights).to(device).eval()
-
-
-@torch.inference_mode()
-def maxima(
-    gray: NDArray[np.uint8], weights: Weights, levels: int, device: str
-) -> tuple[list[Tensor], Maxima]:
-    """The levels (H, W) of an image, and all maxima on them."""
-    image = torch.tensor(gray, device=device).float()[None] / 255
-    scorer, m = _scorer(weights, device), weights.margin
-    images, found = pyramid(image, levels, 2 * m + 3), []
-    for level, smaller in enumerate(images):
-        score = scorer(smaller)
-        largest = strict_maxima(score)[0]
-        largest[[0, -1]] = False
-        largest[:, [0, -1]] = False
-        row, column = largest.nonzero().unbind(1)
-        wide = score[0].double()
-        middle = wide[row, column]
-        x, bend_x = vertex(wide[row, column - 1], middle, wide[row, column + 1])
-        y, bend_y = vertex(wide[row - 1, column], middle, wide[row + 1, column])
-        which = torch.full_like(row, level)
-        parts = (which, column + m, row + m, column + x + m, row + y + m, middle.float())
-        bent = torch.minimum(bend_x, bend_y) > LEAST_BEND
-        found.append([part[bent] for part in parts])
-    if not found:
-        return [], no_maxima()
-    every = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
-    return [smaller[0] for smaller in images], Maxima(*every)
+    wide = pad(scores, (2, 2, 2, 2), value=-torch.inf)
+    rows = [wide[:, k : k + height] for k in range(5)]
+    without = torch.maximum(torch.maximum(rows[0], rows[1]), torch.maximum(rows[3], rows[4]))
+    column = torch.maximum(without, rows[2])
+    others = without[:, :, 2 : 2 + width]
+    for k in (0, 1, 3, 4):
+        others = torch.maximum(others, column[:, :, k : k + width])
+    inner = torch.where(scores > others, scores, -torch.inf)[:, 1:-1, 1:-1]
+    return pad(inner, (1, 1, 1, 1), value=-torch.inf)
 
 
 def vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
@@ -155,13 +129,102 @@ def vertex(before: Tensor, middle: Tensor, after: Tensor) -> tuple[Tensor, Tenso
     return (after - before) / (2 * bend), bend
 
 
-@torch.inference_mode()
-def angles(images: list[Tensor], found: Maxima) -> NDArray[np.float64]:
-    """Angles (N,) of maxima, in degrees, clockwise as seen in the image."""
-    out = np.zeros(len(found.level))
-    for level, image in enumerate(images):
-        here = np.flatnonzero(found.level == level)
-        at = (torch.from_numpy(found.row[here]), torch.from_numpy(found.column[here]))
-        across, down = (g[0].cpu()[at].double().numpy() for g in mean_gradients(image[None]))
-        out[here] = np.degrees(np.arctan2(down, across)) % 360
-    return out
+def cells_of(size: tuple[int, int]) -> tuple[int, int]:
+    """How many squares of 3 x 3 px cover a level, down and across; one maximum each, at most."""
+    return blocks(size[0], CELL), blocks(size[1], CELL)
+
+
+@lru_cache(maxsize=8)
+def _scorer(weights: Weights, device: torch.device) -> Scorer:
+    return Scorer(weights).to(device).eval().requires_grad_(False)
+
+
+class Arranged(NamedTuple):
+    """A layer as the kernel wants it: by eight channels."""
+
+    weights: Tensor
+    biases: Tensor
+    coming: int
+    side: int
+
+
+@lru_cache(maxsize=8)
+def _arranged(network: Weights, device: torch.device) -> list[Arranged]:
+    layers = []
+    for weight, bias in network.layers:
+        out, coming, side, _ = weight.shape
+        count = blocks(out, 8)
+        padded = np.zeros((8 * count, coming, side, side), np.float32)
+        padded[:out] = weight
+        own = padded.reshape(count, 8, coming, side, side).transpose(0, 2, 3, 4, 1)
+        biases = np.zeros(8 * count, np.float32)
+        biases[:out] = bias
+        layers.append(
+            Arranged(
+                torch.from_numpy(np.ascontiguousarray(own)).to(device),
+                torch.from_numpy(biases).to(device),
+                coming,
+                side,
+            )
+        )
+    return layers
+
+
+def scores_of(images: Tensor, network: Weights) -> Tensor:
+    """Scores (B, H - 2 m, W - 2 m) of a level (B, H, W)."""
+    if not launches(images):
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            return _scorer(network, images.device)(images)
+    from mkdesc.images.detectors import learned_triton as kernels
+
+    images = images.contiguous()
+    batch, height, width = images.shape
+    n = images.numel()
+    sums, squares, normal = (torch.empty_like(images) for _ in range(3))
+    size = (n, height, width)
+    wide = {"RADIUS": NORMALISED_RADIUS, "BLOCK": PIXELS}
+    kernels.sum_columns[(blocks(n, PIXELS),)](images, sums, squares, *size, **wide)
+    kernels.normalise[(blocks(n, PIXELS),)](
+        images, sums, squares, normal, *size, SOFTENING, **wide
+    )
+    planes, stored = normal, 1
+    layers = _arranged(network, images.device)
+    for number, (weights, biases, coming, side) in enumerate(layers):
+        last = number + 1 == len(layers)
+        channels = 1 if last else 8 * len(weights)
+        smaller = (batch, channels, height - side + 1, width - side + 1)
+        target = images.new_empty(smaller)
+        n = smaller[0] * smaller[2] * smaller[3]
+        kernels.convolve[(blocks(n, CONVOLVED), len(weights))](
+            planes, weights, biases, target, n, height, width,
+            COMING=coming, STORED=stored, SIDE=side, RELU=number > 0, EIGHT=not last,
+            BLOCK=CONVOLVED, num_warps=4,
+        )  # fmt: skip
+        planes, stored = target, channels
+        height, width = smaller[2:]
+    return planes[:, 0]
+
+
+def cell_maxima(scores: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Of each cell of all levels, the score (B, C) of its maximum, and its pixel in the level."""
+    if not launches(scores[0]):
+        found = [max_pool2d(only_maxima(s), CELL, ceil_mode=True, return_indices=True)
+                 for s in scores]  # fmt: skip
+        values, pixels = zip(*found, strict=True)
+        return (
+            torch.cat([each.flatten(1) for each in values], 1),
+            torch.cat([each.flatten(1) for each in pixels], 1),
+        )
+    from mkdesc.images.detectors.learned_triton import find_maxima
+
+    cells = [cells_of((s.shape[1], s.shape[2])) for s in scores]
+    starts = starts_of([down * across for down, across in cells])
+    values = scores[0].new_empty((len(scores[0]), starts[-1]))
+    pixels = torch.empty_like(values, dtype=torch.int64)
+    for score, (down, across), start in zip(scores, cells, starts, strict=False):
+        n = len(score) * down * across
+        find_maxima[(blocks(n, CELLS),)](
+            score, values, pixels, n, *score.shape[1:], down, across, starts[-1], start,
+            BLOCK=CELLS,
+        )  # fmt: skip
+    return values, pixels

@@ -22,6 +22,9 @@ BLOBS: dict[str, Any] = {"contrast": 0.01}
 #: Where two views are known to show the same: smaller, weaker and longer blobs, too.
 FINE_BLOBS: dict[str, Any] = {"contrast": 0.005, "edge": 20.0, "sigma": 1.2}
 
+#: Pixels on a side below which an image has no keypoints: some of OpenCV's detectors fail on it.
+SMALLEST = 3
+
 #: The OpenCV object that each thread used last, and what it was made by.
 _local = threading.local()
 
@@ -38,9 +41,9 @@ class _ByName:
     side: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        cv2 = opencv()
+        name = type(self).__name__.lower()
+        cv2 = opencv(f"the detector {name}")
         if not hasattr(cv2, self.FACTORY):
-            name = type(self).__name__.lower()
             raise ValueError(
                 f"detector: this OpenCV ({cv2.__version__}) has no {name} (cv2.{self.FACTORY})"
             )
@@ -51,6 +54,8 @@ class _ByName:
 
     def detect(self, gray: NDArray[np.uint8], mask: NDArray[np.uint8] | None = None) -> Keypoints:
         """As every :class:`~mkdesc.images.Detector`."""
+        if min(gray.shape) < SMALLEST:
+            return Keypoints.from_opencv(())
         if getattr(_local, "made_by", None) != self:
             _local.detector = getattr(opencv(), self.FACTORY)(**self.options())
             _local.made_by = self

@@ -88,7 +88,7 @@ def grow_from(
     guess = turned(points, there, there[:, :2])
     back = fit_places(two, one, there[:, :2], guess, BACK_LEVEL, EXACT, n_threads)
     returned = np.hypot(*(back.found[:, :2] - points).T)
-    kept = (back.correlation >= 0) & (returned <= options.max_return)
+    kept = (back.correlation >= options.min_correlation) & (returned <= options.max_return)
     rows = rows[kept]
     return Grown(
         *(rows, points[kept], there[kept], known[rows], texture[kept], returned[kept]),
