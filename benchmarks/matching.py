@@ -22,11 +22,10 @@ import numpy as np
 
 import mkdesc
 from mkdesc._support.installed import versions
-from mkdesc.evaluation.photographs.base import Photograph
+from mkdesc.evaluation.photographs.base import Photograph, PhotographOptions
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.images.reading import read_gray
 
 OURS = (
@@ -128,9 +127,9 @@ def draw(photograph: Path, methods: list[str], picture: Path, keypoints: int = 3
     for name in methods:
         found = get_method(name).extract(Photograph(photograph.name, gray), keypoints)
         tile = cv2.cvtColor(gray, cv2.COLOR_GRAY2BGR)
-        for x, y in found.xy:
+        for x, y in found.keypoints[:, :2]:
             cv2.circle(tile, (round(16 * x), round(16 * y)), 48, (0, 80, 255), 2, 16, 4)
-        title = f"{name.partition(':')[0]}, {len(found.xy)}"
+        title = f"{name.partition(':')[0]}, {len(found.keypoints)}"
         cv2.putText(tile, title, (8, 24), cv2.FONT_HERSHEY_SIMPLEX, 0.8, (0, 255, 255), 2, 16)
         tiles.append(tile)
     tiles += [np.zeros_like(tiles[0])] * (len(tiles) % 2)

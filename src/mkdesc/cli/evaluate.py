@@ -15,9 +15,9 @@ from mkdesc.cli.print_tables import print_tables
 from mkdesc.cli.progress import progress_bar, resumable
 from mkdesc.evaluation.contenders.registry import default_descriptors
 from mkdesc.evaluation.hpatches.benchmark import run_hpatches
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS, run_homography
 from mkdesc.evaluation.photographs.pose import run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 from mkdesc.evaluation.report.published import TASKS
 from mkdesc.evaluation.report.runs import Results
@@ -51,7 +51,8 @@ Methods = Annotated[
         "(dog+photo-net+upright); rootsift, orb, akaze; aliked:FILE, disk:FILE, xfeat:FILE "
         "(weights, through kornia), each also with +lightglue:FILE; opencv-aliked:FILE, "
         "opencv-disk:FILE (ONNX); hloc:FILE.h5; "
-        f"MODULE:FUNCTION. May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
+        "MODULE:FUNCTION; any of them with +grow: its matches grown by the photographs. "
+        f"May be repeated. Default: {','.join(DEFAULT_METHODS)}.",
     ),
 ]
 Budget = Annotated[int, typer.Option(metavar="N", help="Keypoints per photograph, at most.")]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.evaluation.contenders.registry import get_descriptor as get_descriptor
     from mkdesc.evaluation.contenders.registry import named_descriptors as named_descriptors
     from mkdesc.evaluation.hpatches.benchmark import run_hpatches as run_hpatches
+    from mkdesc.evaluation.photographs.base import PhotographOptions as PhotographOptions
     from mkdesc.evaluation.photographs.homography import run_homography as run_homography
     from mkdesc.evaluation.photographs.pose import run_pose as run_pose
-    from mkdesc.evaluation.photographs.scoring import PhotographOptions as PhotographOptions
     from mkdesc.evaluation.phototourism.benchmark import run_phototourism as run_phototourism
     from mkdesc.evaluation.phototourism.protocols import evaluate_revisited as evaluate_revisited
     from mkdesc.evaluation.phototourism.protocols import score_pairs as score_pairs

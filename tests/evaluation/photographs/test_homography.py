@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import mkdesc
-from mkdesc.evaluation.photographs.base import Photograph
+from mkdesc.evaluation.photographs.base import Photograph, PhotographOptions
 from mkdesc.evaluation.photographs.extracting import Extraction, known_method
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.methods import get_method
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.models.files import bundled_file
 
 FEW = PhotographOptions(keypoints=150)
@@ -65,13 +64,13 @@ def test_methods_are_compared_and_solved(sequences):
 
 def test_a_cache_that_was_made_again_is_read_again(tmp_path):
     """In one process, after somebody has removed a run and begun it anew."""
-    extraction = Extraction(tmp_path, 150, None)
+    extraction = Extraction(tmp_path, FEW)
     file = extraction.file("mkdesc", "a")
     file.parent.mkdir()
     for count in (3, 5):
-        rows = {"xy": np.zeros((count, 2)), "descriptors": np.zeros((count, 4))}
+        rows = {"keypoints": np.zeros((count, 4)), "descriptors": np.zeros((count, 4))}
         np.savez(file, **rows, seconds=1.0, shape=[30, 40], scale=[1.0, 1.0])
-        assert len(extraction.load("mkdesc", "a").features.xy) == count
+        assert len(extraction.load("mkdesc", "a").xy) == count
 
 
 def test_a_model_that_was_replaced_is_read_again(tmp_path):

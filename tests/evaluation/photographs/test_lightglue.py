@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 
-from mkdesc.evaluation.photographs.base import PhotographFeatures
+from mkdesc.evaluation.photographs.base import FoundFeatures, PhotographOptions
 from mkdesc.evaluation.photographs.homography import run_homography
 from mkdesc.evaluation.photographs.lightglue import lightglue_matcher
 from mkdesc.evaluation.photographs.methods import get_method
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 
 torch = pytest.importorskip("torch")
 kornia = pytest.importorskip("kornia")
-
-SHAPES = ((90, 120), (100, 110))
 
 
 def network(**conf):
@@ -37,27 +34,27 @@ def weights(tmp_path):
     return file
 
 
-def features(seed, count=40, dims=128):
+def features(seed, count=40, dims=128, shape=(90, 120)):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(count, dims)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return PhotographFeatures(rng.uniform(5, 85, (count, 2)), rows)
+    return FoundFeatures(rng.uniform(5, 85, (count, 2)), rows, 0.0, shape, (1.0, 1.0))
 
 
-def as_kornia(one, shape):
+def as_kornia(one):
     return {
         "keypoints": torch.from_numpy(one.xy).float()[None],
         "descriptors": torch.from_numpy(one.descriptors)[None],
-        "image_size": torch.tensor([[shape[1], shape[0]]]).float(),
+        "image_size": torch.tensor([[one.shape[1], one.shape[0]]]).float(),
     }
 
 
 def test_matches_are_those_of_kornias_module(weights):
-    a, b = features(0), features(1, 50)
+    a, b = features(0), features(1, 50, shape=(100, 110))
     with torch.inference_mode():
-        data = {"image0": as_kornia(a, SHAPES[0]), "image1": as_kornia(b, SHAPES[1])}
+        data = {"image0": as_kornia(a), "image1": as_kornia(b)}
         expected = network()(data)["matches"][0].numpy()
-    found = lightglue_matcher(weights)(a, b, SHAPES)
+    found = lightglue_matcher(weights)(a, b)
     assert len(expected) > 5
     np.testing.assert_array_equal(found, expected)
 
@@ -72,9 +69,9 @@ def test_names_of_older_files_are_understood(weights, tmp_path):
         old["matcher." + ".".join(parts)] = tensor
     torch.save({**old, "extractor.weight": torch.zeros(3)}, tmp_path / "old.pth")
     a, b = features(0), features(1)
-    found = lightglue_matcher(tmp_path / "old.pth")(a, b, SHAPES)
+    found = lightglue_matcher(tmp_path / "old.pth")(a, b)
     assert len(found) > 5
-    np.testing.assert_array_equal(found, lightglue_matcher(weights)(a, b, SHAPES))
+    np.testing.assert_array_equal(found, lightglue_matcher(weights)(a, b))
 
 
 def test_a_method_with_a_matcher_of_its_own_runs(sequences, weights, tmp_path, monkeypatch):
@@ -93,6 +90,8 @@ def test_a_method_with_a_matcher_of_its_own_runs(sequences, weights, tmp_path, m
     plain, glued = (results.details[one]["pairs"]["wall 1-2"] for one in ("glued:corners", name))
     assert 0 < glued["matches"] != plain["matches"]  # random weights find other pairs
     assert plain["repeatability"] == glued["repeatability"]
+    both = get_method(f"{name}+grow")
+    assert (both.features, both.grows, both.match is None) == ("glued:corners", True, False)
 
 
 def test_what_cannot_be_matched_is_refused(weights, tmp_path):
@@ -105,7 +104,7 @@ def test_what_cannot_be_matched_is_refused(weights, tmp_path):
     with pytest.raises(ValueError, match="kornia has no SuperPoint"):
         get_method("superpoint:weights.pth")
     with pytest.raises(ValueError, match="taught for descriptors of 128 numbers, got 64"):
-        lightglue_matcher(weights)(features(0), features(1, dims=64), SHAPES)
+        lightglue_matcher(weights)(features(0), features(1, dims=64))
     torch.save({"something": torch.zeros(2)}, tmp_path / "else.pth")
     with pytest.raises(ValueError, match="not weights of LightGlue"):
         lightglue_matcher(tmp_path / "else.pth")

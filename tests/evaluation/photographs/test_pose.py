@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mkdesc.datasets.poses import read_pose_pairs
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.pose import THRESHOLDS, run_pose
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.geometry import Camera
 
 MANY = PhotographOptions(keypoints=800)
@@ -168,6 +168,22 @@ def test_thresholds_are_chosen_on_pairs_that_are_not_reported(strecha, tmp_path)
     for wrong in ("best", 0, float("nan"), None):
         with pytest.raises(ValueError, match="expected a finite number > 0 or 'auto'"):
             run_pose(file, ["rootsift"], threshold=wrong)
+
+
+def test_pictures_of_photographs_that_share_their_names(strecha, tmp_path):
+    """Also where those of the pairs that are reported do not."""
+    words = _as_list(strecha, tmp_path, 32).read_text().split()[2:]
+    lines = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").symlink_to(strecha / "images")
+        lines.append(" ".join([f"{name}/x/0.png", f"{name}/x/1.png", *words]))
+    file = tmp_path / "both.txt"
+    file.write_text("\n".join(lines))
+    run = tmp_path / "run"
+    results = run_pose(file, ["orb"], options=MANY, threshold="auto", output=run)
+    assert len(results.details["orb"]["pairs"]) == 1
+    assert (run / "report.html").read_text().count("data:image/jpeg") == 1
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 import pytest
 
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.gallery import COLOURS
 from mkdesc.evaluation.photographs.homography import run_homography
-from mkdesc.evaluation.photographs.scoring import PhotographOptions
 from mkdesc.evaluation.report.compare import compare_runs
 from mkdesc.evaluation.report.page import page_of, pairs_csv
 from mkdesc.evaluation.report.plots import Plot

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,79 +20,59 @@ from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
 from mkdesc._support.workfolder import cached_reader, state_of
 from mkdesc.evaluation.contenders.base import file_name
-from mkdesc.evaluation.photographs.base import Method, Photograph, PhotographFeatures
+from mkdesc.evaluation.photographs.base import (
+    FoundFeatures,
+    Method,
+    Photograph,
+    PhotographOptions,
+)
 from mkdesc.evaluation.photographs.methods import get_method
 from mkdesc.images.reading import one_opencv_thread_each, read_gray
 from mkdesc.images.resampling import reduced
 
+T = TypeVar("T")
 
-class FoundFeatures(NamedTuple):
-    """Features of a photograph, and what they cost.
 
-    Attributes
-    ----------
-    features
-        What was found.
-    seconds
-        Of CPU, in one thread.
-    shape
-        Height and width of the image they were found in.
-    scale
-        Its pixels for each pixel of the file, along x and y.
-    """
+class PhotographFile(NamedTuple):
+    """A photograph among the others: its name, with folders, and its file."""
 
-    features: PhotographFeatures
-    seconds: float
-    shape: tuple[int, int]
-    scale: tuple[float, float]
+    name: str
+    path: Path
 
 
 class Extraction(NamedTuple):
-    """What all features of a run depend on.
-
-    Attributes
-    ----------
-    folder
-        The cache.
-    keypoints
-        How many to find at most.
-    max_size
-        Pixels of the longer side that photographs are reduced to; None: they stay as they are.
-    """
+    """The cache of features, and what is asked of them."""
 
     folder: Path
-    keypoints: int
-    max_size: int | None
+    options: PhotographOptions
 
-    def file(self, method: str, name: str) -> Path:
-        """Where the features of a photograph are kept."""
-        return self.folder / file_name(method) / f"{name}.npz"
+    def file(self, features: str, name: str) -> Path:
+        """Where the features of a photograph are kept, given the name of the features."""
+        return self.folder / file_name(features) / f"{name}.npz"
 
-    def load(self, method: str, name: str) -> FoundFeatures:
+    def load(self, features: str, name: str) -> FoundFeatures:
         """The features of a photograph that :func:`extract_all` has been through."""
-        return _load(self.file(method, name))
+        return _load(self.file(features, name))
 
 
 @cached_reader(64)
 def _load(file: Path) -> FoundFeatures:
-    names = ("xy", "descriptors", "seconds", "shape", "scale")
-    xy, descriptors, seconds, shape, scale = read_archive(file, names)
+    keypoints, descriptors, seconds, shape, scale = read_archive(file, FoundFeatures._fields)
     (height, width), (x, y) = shape.tolist(), scale.tolist()
-    features = PhotographFeatures(xy, descriptors)
-    return FoundFeatures(features, float(seconds), (height, width), (x, y))
+    return FoundFeatures(keypoints, descriptors, float(seconds), (height, width), (x, y))
 
 
-def read_photograph(path: Path, name: str, max_size: int | None) -> Photograph:
+def read_photograph(file: PhotographFile, max_size: int | None) -> Photograph:
     """A photograph in gray, as its file stores it, reduced if it is larger than asked for."""
-    gray = read_gray(path, as_stored=True)
+    gray = read_gray(file.path, as_stored=True)
     small = reduced(gray, max_size)
     scale = small.shape[1] / gray.shape[1], small.shape[0] / gray.shape[0]
-    return Photograph(name, small, scale)
+    return Photograph(file.name, small, scale)
 
 
 def extract_all(
-    methods: Sequence[Method],
-    photographs: dict[str, Path],
+    methods: Iterable[Method],
+    photographs: Iterable[PhotographFile],
     settings: Extraction,
     workers: Workers,
     progress: Progress,
@@ -102,9 +82,9 @@ def extract_all(
     Parameters
     ----------
     methods
-        All of them.
+        All of them; those that share features share what is kept.
     photographs
-        Files by name.
+        All that are in a pair.
     settings
         Where features go, and what they depend on.
     workers
@@ -114,15 +94,14 @@ def extract_all(
         Told of every photograph.
     """
     pieces = [
-        (method.name, name, path.absolute())
-        for method in methods
-        for name, path in photographs.items()
-        if not _is_kept(settings.file(method.name, name))
+        (features, photograph)
+        for features in dict.fromkeys(method.features for method in methods)
+        for photograph in photographs
+        if not _is_kept(settings.file(features, photograph.name))
     ]
     work = partial(_extract, settings)
-    with _one_thread_for_each_piece():
-        for done, name in enumerate(in_order(work, pieces, workers), 1):
-            progress(f"features: {name}", done, len(pieces))
+    for done, name in enumerate(in_order(work, pieces, workers), 1):
+        progress(f"features: {name}", done, len(pieces))
 
 
 def _is_kept(file: Path) -> bool:
@@ -135,22 +114,17 @@ def _is_kept(file: Path) -> bool:
     return True
 
 
-def _extract(settings: Extraction, piece: tuple[str, str, Path]) -> str:
-    method, name, path = piece
-    photograph = read_photograph(path, name, settings.max_size)
-    extract = known_method(method).extract
-    if method not in _used:  # compiling and loading do not count
-        extract(photograph, settings.keypoints)
-        _used.add(method)
-    start = time.thread_time()
-    found = extract(photograph, settings.keypoints)
-    seconds = time.thread_time() - start
-    file = settings.file(method, name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(file) as partial_file, partial_file.open("wb") as out:
-        shape, scale = np.array(photograph.gray.shape), np.array(photograph.scale)
+def _extract(settings: Extraction, piece: tuple[str, PhotographFile]) -> str:
+    features, file = piece
+    photograph = read_photograph(file, settings.options.max_size)
+    extract = partial(known_method(features).extract, photograph, settings.options.keypoints)
+    found, seconds = timed(f"features {features}", extract)
+    target = settings.file(features, file.name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(target) as partial_file, partial_file.open("wb") as out:
+        shape, scale = photograph.gray.shape, photograph.scale
         np.savez(out, **found._asdict(), seconds=seconds, shape=shape, scale=scale)
-    return method
+    return features
 
 
 def known_method(name: str) -> Method:
@@ -164,12 +138,29 @@ def _made(name: str, _files: tuple[str, ...]) -> Method:
     return get_method(name)
 
 
-#: Methods that have been used in this process.
+#: What has been timed in this process.
 _used: set[str] = set()
 
 
+def timed(what: str, work: Callable[[], T]) -> tuple[T, float]:
+    """What work gives, and its CPU seconds; it is done twice where it is done for the first time.
+
+    Parameters
+    ----------
+    what
+        Its name: of one name the first time does not count, since it compiles and loads.
+    work
+        Computes in the thread that calls it.
+    """
+    if what not in _used:
+        work()
+        _used.add(what)
+    start = time.thread_time()
+    return work(), time.thread_time() - start
+
+
 @contextmanager
-def _one_thread_for_each_piece() -> Iterator[None]:
+def one_thread_for_each_piece() -> Iterator[None]:
     """OpenCV, PyTorch and matrix products keep to the thread that asks: its CPU time is all."""
     torch = sys.modules.get("torch")
     threads = 1 if torch is None else torch.get_num_threads()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mkdesc.evaluation.photographs.extracting import Extraction, FoundFeatures, read_photograph
+from mkdesc.evaluation.photographs.extracting import PhotographFile, read_photograph
 from mkdesc.evaluation.photographs.scoring import (
+    Floats,
+    Judged,
+    Matched,
     P,
-    PhotographOptions,
+    files_of,
     match_photographs,
-    photograph_names,
 )
 from mkdesc.evaluation.report.page import Picture
 from mkdesc.evaluation.report.table import short_names
@@ -43,68 +44,54 @@ KEY = (
 
 
 def draw_gallery(
-    output: str | Path,
+    judged: Judged[Any],
     pairs: Sequence[P],
     ranks: dict[str, list[float]],
-    errors: Callable[
-        [P, tuple[FoundFeatures, FoundFeatures], NDArray[np.int64]], NDArray[np.float64]
-    ],
-    options: PhotographOptions,
+    errors: Callable[[P, Matched], Floats],
     unit: str,
 ) -> list[Picture]:
     """Draw three pairs of each method.
 
     Parameters
     ----------
-    output
-        The run folder, with the features of all methods.
+    judged
+        What came of the run; its cache must be there still.
     pairs
-        Those that were judged.
+        Those that are reported.
     ranks
         By method: the error of each pair, by which they are the best or the worst; infinite: no
         estimate.
     errors
-        Given a pair, the features of both photographs and the matches (K, 2): how many pixels
-        each is off, (K,).
-    options
-        What was asked of the methods.
+        Given a pair and its matches: how many pixels each is off, (K,).
     unit
         Of the ranks, for the captions.
     """
-    settings = Extraction(Path(output, "cache").absolute(), options.keypoints, options.max_size)
-    names = photograph_names(pairs)
     labels = short_names(ranks)
     pictures = []
     for method, own in ranks.items():
         order = np.argsort(own, kind="stable")
-        chosen = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
-        drawn = set()
-        for word, number in chosen.items():
-            if number in drawn:
-                continue
-            drawn.add(number)
+        words = {order[-1]: "worst", order[len(order) // 2]: "median", order[0]: "best"}
+        for number, word in reversed(words.items()):
             pair = pairs[number]
-            a, b = (settings.load(method, names[path]) for path in pair.images)
-            matches = match_photographs(method, a, b, options.ratio)
-            off = errors(pair, (a, b), matches)
+            files = files_of(pair, judged.files)
+            matched = match_photographs(judged.settings, method, files)
+            off = errors(pair, matched)
             result = f"{own[number]:.2f} {unit} off" if np.isfinite(own[number]) else "no estimate"
-            caption = f"{word}: {pair.name}, {result}, {len(matches)} matches"
-            xy = a.features.xy[matches[:, 0]], b.features.xy[matches[:, 1]]
-            pictures.append(
-                Picture(labels[method], caption, _drawn(pair.images, xy, off, options))
-            )
+            caption = f"{word}: {pair.name}, {result}, {len(off)} matches"
+            drawn = _drawn(files, matched.points, off, judged.settings.options.max_size)
+            pictures.append(Picture(labels[method], caption, drawn))
     return pictures
 
 
 def _drawn(
-    images: tuple[Path, Path],
-    xy: tuple[NDArray[np.float64], NDArray[np.float64]],
-    off: NDArray[np.float64],
-    options: PhotographOptions,
+    files: tuple[PhotographFile, PhotographFile],
+    xy: tuple[Floats, Floats],
+    off: Floats,
+    max_size: int | None,
 ) -> str:
     grays, positions = [], []
-    for path, points in zip(images, xy, strict=True):
-        gray = read_photograph(path, path.name, options.max_size).gray
+    for file, points in zip(files, xy, strict=True):
+        gray = read_photograph(file, max_size).gray
         small = reduced(gray, SHOWN)
         scale = np.divide(small.shape, gray.shape)[::-1]
         grays.append(small)

@@ -7,12 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.homographies import HomographyPair, read_sequences
-from mkdesc.evaluation.photographs.extracting import FoundFeatures
+from mkdesc.evaluation.photographs.base import FoundFeatures, PhotographOptions
 from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography_scores import (
     CURVE,
@@ -22,8 +21,10 @@ from mkdesc.evaluation.photographs.homography_scores import (
     score_homography,
 )
 from mkdesc.evaluation.photographs.scoring import (
+    COST_COLUMNS,
+    Floats,
+    Matched,
     MethodScores,
-    PhotographOptions,
     by_pair,
     pair_plot,
     score_methods,
@@ -33,7 +34,7 @@ from mkdesc.evaluation.report.runs import Results, save_results
 from mkdesc.evaluation.report.table import Row, Table, short_names
 
 #: What is judged when nothing is named.
-DEFAULT_METHODS = ("rootsift", "mkdesc", "orb")
+DEFAULT_METHODS = ("rootsift", "mkdesc", "mkdesc+grow", "orb")
 
 #: Pixels up to which the accuracy of homographies is told.
 LIMITS = (3.0, 5.0, 10.0)
@@ -42,12 +43,12 @@ _COLUMNS = (
     "distinct right matches",
     "times the first",
     "precision",
+    "within 1 px",
     "cells",
     "solved",
     *(f"AUC {limit:g} px" for limit in LIMITS),
     "repeatability",
-    "keypoints",
-    "CPU s/MP",
+    *COST_COLUMNS,
 )
 
 
@@ -84,61 +85,46 @@ def run_homography(
     if not 0 < threshold < np.inf:
         raise ValueError(f"threshold: expected a finite number > 0, got {threshold!r}")
     pairs = read_sequences(root)
-    options = options or PhotographOptions()
     judged = score_methods(
         "homography",
         pairs,
         partial(_score_pair, threshold),
         methods,
-        options,
+        options or PhotographOptions(),
         output,
         progress,
         workers,
         {"threshold": threshold, "sequences": sorted({pair.scene for pair in pairs})},
     )
-    results = _results(pairs, judged)
+    scored = judged.methods
+    results = _results(pairs, scored)
     if output is not None:
-        ranks = {
-            name: [score.corner_error for score in one.scores] for name, one in judged.items()
-        }
-        drawn = draw_gallery(output, pairs, ranks, _errors, options, "px")
+        ranks = {name: [one.corner_error for one in had.scores] for name, had in scored.items()}
+        drawn = draw_gallery(judged, pairs, ranks, _errors, "px")
         save_results(output, results, pictures=drawn, key=KEY)
     return results
 
 
-def _score_pair(
-    threshold: float,
-    pair: HomographyPair,
-    found: tuple[FoundFeatures, FoundFeatures],
-    matches: NDArray[np.int64],
-) -> HomographyScores:
-    return score_homography(
-        (found[0].features.xy, found[1].features.xy),
-        matches,
-        _truth(pair, found),
-        (found[0].shape, found[1].shape),
-        threshold,
-    )
+def _score_pair(threshold: float, pair: HomographyPair, matched: Matched) -> HomographyScores:
+    a, b = matched.found
+    truth, shapes = _truth(pair, matched.found), (a.shape, b.shape)
+    return score_homography(matched.points, (a.xy, b.xy), truth, shapes, threshold)
 
 
-def _errors(
-    pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _errors(pair: HomographyPair, matched: Matched) -> Floats:
     """Pixels (K,) of matches from where the truth has them."""
-    here, there = (one.features.xy[rows] for one, rows in zip(found, matches.T, strict=True))
-    return np.linalg.norm(moved(here, _truth(pair, found)) - there, axis=1)
+    here, there = matched.points
+    return np.linalg.norm(moved(here, _truth(pair, matched.found)) - there, axis=1)
 
 
-def _truth(
-    pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures]
-) -> NDArray[np.float64]:
+def _truth(pair: HomographyPair, found: tuple[FoundFeatures, FoundFeatures]) -> Floats:
     """The true homography (3, 3), between the images as they were judged."""
     first, second = (_to_file_pixels(one) for one in found)
     homography = np.linalg.inv(second) @ pair.homography @ first
     return np.asarray(homography / homography[2, 2], np.float64)
 
 
-def _to_file_pixels(found: FoundFeatures) -> NDArray[np.float64]:
+def _to_file_pixels(found: FoundFeatures) -> Floats:
     """(3, 3): from the pixels that features were found in to those of the file."""
     x, y = found.scale
     return np.array([[1 / x, 0, 0.5 / x - 0.5], [0, 1 / y, 0.5 / y - 0.5], [0, 0, 1]])
@@ -152,13 +138,15 @@ def _results(
     rows = [Row(labels[name], _cells(one, first)) for name, one in judged.items()]
     title = f"Homographies: {len(pairs)} pairs"
     tables = [Table("homography", title, _COLUMNS, tuple(rows), corner="method")]
-    scenes = list(dict.fromkeys(pair.scene for pair in pairs))
-    by_scene = tuple(
-        Row(labels[name], tuple(_distinct(one, pairs, scene) for scene in scenes))
-        for name, one in judged.items()
-    )
+    by_scene = []
+    for name, one in judged.items():
+        counts = dict.fromkeys((pair.scene for pair in pairs), 0)
+        for pair, score in zip(pairs, one.scores, strict=True):
+            counts[pair.scene] += score.distinct
+        by_scene.append(Row(labels[name], tuple(counts.values())))
     title = "Distinct right matches by sequence"
-    tables.append(Table("homography-scenes", title, tuple(scenes), by_scene, corner="method"))
+    scenes = tuple(dict.fromkeys(pair.scene for pair in pairs))
+    tables.append(Table("homography-scenes", title, scenes, tuple(by_scene), corner="method"))
     curves = {
         labels[name]: {
             "x": list(CURVE),
@@ -166,37 +154,17 @@ def _results(
         }
         for name, one in judged.items()
     }
-    plot = Plot(
-        "matching-accuracy",
-        "Mean matching accuracy",
-        "curves",
-        {"": curves},
-        "pixels",
-        "share of matches within",
-    )
     details = {
-        name: {
-            "pairs": by_pair(pairs, one.scores),
-            "seconds per pair": one.seconds,
-        }
+        name: {"pairs": by_pair(pairs, one.scores), "CPU seconds per pair": one.seconds}
         for name, one in judged.items()
     }
+    title, words = "Mean matching accuracy", ("pixels", "share of matches within")
     plots = (
-        plot,
+        Plot("matching-accuracy", title, "curves", {"": curves}, *words),
         pair_plot("Distinct right matches", "distinct", "matches", details, labels),
         pair_plot("Errors of the corners", "corner_error", "pixels", details, labels, log=True),
     )
     return Results("homography", tuple(tables), details, plots)
-
-
-def _distinct(
-    judged: MethodScores[HomographyScores], pairs: list[HomographyPair], scene: str
-) -> int:
-    return sum(
-        score.distinct
-        for pair, score in zip(pairs, judged.scores, strict=True)
-        if pair.scene == scene
-    )
 
 
 def _cells(
@@ -209,10 +177,10 @@ def _cells(
         distinct,
         distinct / base if base else None,
         sum(score.right for score in scores) / matches if matches else None,
+        sum(score.exact for score in scores),
         sum(score.cells for score in scores),
         f"{sum(score.solved for score in scores)} of {len(scores)}",
         *area_under_errors([score.corner_error for score in scores], LIMITS),
         float(np.mean([score.repeatability for score in scores])),
-        round(judged.keypoints),
-        judged.cost,
+        *judged.costs(),
     )

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from mkdesc.geometry.estimate import estimate_geometry
 
-#: Pixels: a right match is at most so far off; right matches nearer to each other in the first
-#: image are one; the side of the cells that coverage is counted in.
-RIGHT, DISTINCT, CELL = 3.0, 2.0, 40.0
+#: Pixels: a right match is at most so far off, an exact one less; right matches nearer to each
+#: other in the first image are one; the side of the cells that coverage is counted in.
+RIGHT, EXACT, DISTINCT, CELL = 3.0, 1.0, 2.0, 40.0
 
 #: Pixels at which the accuracy of matches is told: the curve of D2-Net.
 CURVE = tuple(range(1, 11))
@@ -27,8 +27,8 @@ class HomographyScores(NamedTuple):
 
     Attributes
     ----------
-    matches, right
-        Mutual nearest neighbours, and those within 3 px of the truth.
+    matches, right, exact
+        How many matches there are, and those within 3 and within 1 px of the truth.
     distinct, cells
         Right ones that are at least 2 px apart in the first image, and cells of 40 px of that
         image that hold one.
@@ -43,6 +43,7 @@ class HomographyScores(NamedTuple):
 
     matches: int
     right: int
+    exact: int
     distinct: int
     cells: int
     accuracy: list[float]
@@ -56,8 +57,8 @@ class HomographyScores(NamedTuple):
 
 
 def score_homography(
-    positions: tuple[Floats, Floats],
-    pairs: NDArray[np.int64],
+    points: tuple[Floats, Floats],
+    keypoints: tuple[Floats, Floats],
     homography: Floats,
     shapes: tuple[tuple[int, int], tuple[int, int]],
     threshold: float = 3.0,
@@ -66,10 +67,10 @@ def score_homography(
 
     Parameters
     ----------
-    positions
-        (N, 2) and (M, 2): keypoints of either image.
-    pairs
-        (K, 2): matches, by their rows in ``positions``.
+    points
+        (K, 2) and (K, 2): positions of the matches in either image.
+    keypoints
+        (N, 2) and (M, 2): positions of all keypoints, for their repeatability.
     homography
         (3, 3): the truth, from the first image to the second.
     shapes
@@ -81,21 +82,21 @@ def score_homography(
     --------
     >>> x, y = np.meshgrid([10.0, 50, 90], [10.0, 50, 90])
     >>> xy = np.column_stack([x.ravel(), y.ravel()])
-    >>> same = np.repeat(np.arange(9)[:, None], 2, axis=1)
-    >>> found = score_homography((xy, xy), same, np.eye(3), ((100, 100), (100, 100)))
+    >>> found = score_homography((xy, xy), (xy, xy), np.eye(3), ((100, 100), (100, 100)))
     >>> found.right, found.distinct, found.cells, found.repeatability, found.solved
     (9, 9, 9, 1.0, True)
     """
-    here, there = positions[0][pairs[:, 0]], positions[1][pairs[:, 1]]
+    here, there = points
     errors = np.linalg.norm(moved(here, homography) - there, axis=1)
     right = here[errors <= RIGHT]
     return HomographyScores(
-        len(pairs),
+        len(errors),
         len(right),
+        int(np.count_nonzero(errors <= EXACT)),
         len(distinct_positions(right, DISTINCT)),
         len(np.unique(right // CELL, axis=0)),
         [float((errors <= limit).mean()) if len(errors) else 0.0 for limit in CURVE],
-        repeatability(positions, homography, shapes),
+        repeatability(keypoints, homography, shapes),
         _corner_error(here, there, homography, shapes[0], threshold),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.evaluation.contenders.from_kornia import load_state, torch_and_kornia
-from mkdesc.evaluation.photographs.base import Match, PhotographFeatures
+from mkdesc.evaluation.photographs.base import FoundFeatures, Match
 from mkdesc.evaluation.photographs.kornia_networks import load_weights
 
 
@@ -29,11 +29,7 @@ def lightglue_matcher(weights: Path) -> Match:
     module = kornia.feature.LightGlue(features=None, **configuration)
     load_weights(module, state, weights).eval()
 
-    def match(
-        a: PhotographFeatures,
-        b: PhotographFeatures,
-        shapes: tuple[tuple[int, int], tuple[int, int]],
-    ) -> NDArray[np.int64]:
+    def match(a: FoundFeatures, b: FoundFeatures) -> NDArray[np.int64]:
         dims = configuration["input_dim"]
         for one in (a, b):
             if one.descriptors.shape[1] != dims:
@@ -45,9 +41,9 @@ def lightglue_matcher(weights: Path) -> Match:
             f"image{i}": {
                 "keypoints": torch.from_numpy(one.xy).float()[None],
                 "descriptors": torch.from_numpy(one.descriptors)[None],
-                "image_size": torch.tensor([[width, height]], dtype=torch.float32),
+                "image_size": torch.tensor([one.shape[::-1]], dtype=torch.float32),
             }
-            for i, (one, (height, width)) in enumerate(zip((a, b), shapes, strict=True))
+            for i, one in enumerate((a, b))
         }
         with torch.inference_mode():
             found = module(images)["matches"][0]

@@ -18,30 +18,36 @@
                                      own) by kornia's LightGlue with weights that were taught
                                      for them, instead of mutual nearest neighbours
 ``MODULE:FUNCTION``                  any Python function: gray (H, W) uint8 and a number of
-                                     keypoints in; positions (N, 2), descriptors (N, D) out
+                                     keypoints in; positions (N, 2), or keypoints (N, 4) with
+                                     sigma and angle, and descriptors (N, D) out
+``METHOD+grow``                      any of these, its matches grown by
+                                     :func:`mkdesc.grow_matches`
 ===================================  ==============================================================
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mkdesc.evaluation.contenders.base import file_hash
 from mkdesc.evaluation.contenders.from_opencv import root
 from mkdesc.evaluation.photographs.base import (
+    GROW,
+    LIGHTGLUE,
     Extract,
     Method,
     Photograph,
     PhotographFeatures,
 )
 from mkdesc.features.features import Features
+from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.detectors.registry import (
     DEFAULT_DETECTOR,
     DETECTORS,
@@ -49,6 +55,7 @@ from mkdesc.images.detectors.registry import (
     settings_of,
 )
 from mkdesc.images.reading import opencv
+from mkdesc.matching.growing.arguments import checked_keypoints
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.models import DEFAULT_MODEL, bundled_models, read_card
 from mkdesc.models.files import new_name
@@ -65,6 +72,9 @@ _SIFT = {
     "rootsift-plain": (True, False),
     "sift-descriptor": (False, True),
 }
+
+#: Methods that need a file.
+_FROM_FILES = ("aliked", "disk", "xfeat", "opencv-aliked", "opencv-disk", "hloc")
 
 
 def get_methods(names: list[str]) -> list[Method]:
@@ -85,7 +95,9 @@ def get_method(name: str) -> Method:
     >>> get_method("rootsift").extract(Photograph("noise", image), 10).descriptors.shape
     (10, 128)
     """
-    features, glued, weights = name.partition("+lightglue:")
+    if name.endswith(GROW):
+        return replace(get_method(name.removesuffix(GROW)), name=name)
+    features, glued, weights = name.partition(LIGHTGLUE)
     if glued or name.startswith("lightglue:"):
         return _with_lightglue(name, features, weights)
     kind, colon, rest = name.partition(":")
@@ -98,10 +110,10 @@ def get_method(name: str) -> Method:
         return Method(name, _opencv_binary(name), _opencv_version())
     if name in _SIFT:
         return Method(name, _opencv_sift(*_SIFT[name]), _opencv_version())
-    if colon and kind in _BY_FILE:
+    if colon and kind in _FROM_FILES:
         if not Path(rest).is_file():
             raise ValueError(f"method {name!r}: expected {kind}:FILE, and there is no such file")
-        return Method(name, _BY_FILE[kind](rest), {"sha256": file_hash(rest)})
+        return Method(name, _from_file(kind, rest), {"sha256": file_hash(rest)})
     if colon and kind.replace(".", "").isidentifier() and not Path(name.split("+")[0]).exists():
         return Method(name, _python_function(name, kind, rest))
     return _ours(name)
@@ -163,7 +175,7 @@ def _ours(name: str) -> Method:
         found, descriptors = known[most].extract(photograph.gray)
         if known[most].output == "bits":
             descriptors = np.unpackbits(descriptors, axis=1)
-        return _checked(name, found.points[:, :2], descriptors)
+        return PhotographFeatures(found.points, np.asarray(descriptors, np.float32))
 
     return Method(name, extract, identity)
 
@@ -208,8 +220,8 @@ def _strongest(keypoints: Any, most: int) -> Any:
 
 
 def _opencv_features(keypoints: Any, descriptors: NDArray[Any]) -> PhotographFeatures:
-    xy = np.array([keypoint.pt for keypoint in keypoints], np.float64).reshape(-1, 2)
-    return PhotographFeatures(xy, np.asarray(descriptors, np.float32))
+    points = Keypoints.from_opencv(keypoints).points
+    return PhotographFeatures(points, np.asarray(descriptors, np.float32))
 
 
 def _opencv_network(factory: str, file: str) -> Extract:
@@ -224,21 +236,22 @@ def _opencv_network(factory: str, file: str) -> Extract:
         if descriptors is None:
             return PhotographFeatures(np.empty((0, 2)), np.empty((0, 128), np.float32))
         order = np.argsort([-keypoint.response for keypoint in keypoints], kind="stable")[:most]
-        return _opencv_features([keypoints[i] for i in order], descriptors[order])
+        xy = np.array([keypoint.pt for keypoint in keypoints], np.float64)
+        return PhotographFeatures(xy[order], np.asarray(descriptors[order], np.float32))
 
     return extract
 
 
-def _kornia(kind: str, file: str) -> Extract:
+def _from_file(kind: str, file: str) -> Extract:
+    if kind.startswith("opencv-"):
+        return _opencv_network(f"{kind.removeprefix('opencv-').upper()}_create", file)
+    if kind == "hloc":
+        from mkdesc.evaluation.photographs.stored import stored_features
+
+        return stored_features(Path(file))
     from mkdesc.evaluation.photographs.kornia_networks import extractor
 
     return extractor(kind, Path(file))
-
-
-def _stored(file: str) -> Extract:
-    from mkdesc.evaluation.photographs.stored import stored_features
-
-    return stored_features(Path(file))
 
 
 def _python_function(name: str, module: str, function: str) -> Extract:
@@ -256,24 +269,7 @@ def _python_function(name: str, module: str, function: str) -> Extract:
         result = found(photograph.gray, most)
         if not isinstance(result, tuple) or len(result) != 2:
             raise ValueError(f"{name}: expected positions and descriptors, got {type(result)}")
-        return _checked(name, *result)
+        keypoints = checked_keypoints(name, result[0])
+        return PhotographFeatures(keypoints, as_descriptors(result[1], len(keypoints), name))
 
     return extract
-
-
-def _checked(name: str, xy: ArrayLike, descriptors: ArrayLike) -> PhotographFeatures:
-    positions = np.asarray(xy, np.float64)
-    if positions.ndim != 2 or positions.shape[1] != 2 or not np.isfinite(positions).all():
-        raise ValueError(f"{name}: expected finite positions (N, 2), got {positions.shape}")
-    return PhotographFeatures(positions, as_descriptors(descriptors, len(positions), name))
-
-
-#: Methods that need a file.
-_BY_FILE: dict[str, Callable[[str], Extract]] = {
-    "aliked": lambda file: _kornia("aliked", file),
-    "disk": lambda file: _kornia("disk", file),
-    "xfeat": lambda file: _kornia("xfeat", file),
-    "opencv-aliked": lambda file: _opencv_network("ALIKED_create", file),
-    "opencv-disk": lambda file: _opencv_network("DISK_create", file),
-    "hloc": _stored,
-}

@@ -10,20 +10,21 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mkdesc._support.arrays import is_number
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.work import Workers
 from mkdesc.datasets.poses import MAX_ANGLE, PosePair, read_pose_pairs
-from mkdesc.evaluation.photographs.extracting import FoundFeatures
+from mkdesc.evaluation.photographs.base import PhotographOptions
 from mkdesc.evaluation.photographs.gallery import KEY, draw_gallery
 from mkdesc.evaluation.photographs.homography import DEFAULT_METHODS
 from mkdesc.evaluation.photographs.homography_scores import area_under_errors
 from mkdesc.evaluation.photographs.pose_scores import PoseScores, epipolar_distances, score_pose
 from mkdesc.evaluation.photographs.scoring import (
+    COST_COLUMNS,
+    Floats,
+    Matched,
     MethodScores,
-    PhotographOptions,
     by_pair,
     pair_plot,
     score_methods,
@@ -47,10 +48,8 @@ _COLUMNS = (
     *(f"AUC {limit:g} deg" for limit in LIMITS),
     "inliers",
     "precision",
-    "keypoints",
     "threshold, px",
-    "CPU s/MP",
-    "s/pair",
+    *COST_COLUMNS,
 )
 
 
@@ -90,13 +89,12 @@ def run_pose(
     pairs = read_pose_pairs(truth, max_angle)
     tried = THRESHOLDS if threshold == "auto" else (float(threshold),)
     held_out = hold_out([pair.name for pair in pairs]) if threshold == "auto" else set()
-    options = options or PhotographOptions(max_size=1024)
     judged = score_methods(
         "pose",
         pairs,
         partial(_score_pair, tried, estimator),
         methods,
-        options,
+        options or PhotographOptions(max_size=1024),
         output,
         progress,
         workers,
@@ -106,12 +104,14 @@ def run_pose(
             "pairs": [pair.name for pair in pairs],
         },
     )
-    scored = {name: _at_best_threshold(one, tried, held_out) for name, one in judged.items()}
+    scored = {
+        name: _at_best_threshold(one, tried, held_out) for name, one in judged.methods.items()
+    }
     reported = [pair for i, pair in enumerate(pairs) if i not in held_out]
     results = _results(reported, scored, len(held_out), estimator.library)
     if output is not None:
         ranks = {name: [score.error for score in one.scores] for name, one in scored.items()}
-        drawn = draw_gallery(output, reported, ranks, _epipolar_errors, options, "degrees")
+        drawn = draw_gallery(judged, reported, ranks, _errors, "degrees")
         save_results(output, results, pictures=drawn, key=KEY)
     return results
 
@@ -153,36 +153,27 @@ def _at_best_threshold(
 
 
 def _score_pair(
-    thresholds: Sequence[float],
-    estimator: EstimatorOptions,
-    pair: PosePair,
-    found: tuple[FoundFeatures, FoundFeatures],
-    matches: NDArray[np.int64],
+    thresholds: Sequence[float], estimator: EstimatorOptions, pair: PosePair, matched: Matched
 ) -> list[PoseScores]:
     """The scores of a pair, for each threshold."""
-    rays, focals = _rays(pair, found, matches)
+    rays, focals = _rays(pair, matched)
     return [
         score_pose(rays, focals, pair.rotation, pair.translation, threshold, estimator)
         for threshold in thresholds
     ]
 
 
-def _epipolar_errors(
-    pair: PosePair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _errors(pair: PosePair, matched: Matched) -> Floats:
     """Pixels (K,) of matches from the true epipolar lines, in the images as they were judged."""
-    rays, focals = _rays(pair, found, matches)
+    rays, focals = _rays(pair, matched)
     return epipolar_distances(rays, pair.rotation, pair.translation) * np.sqrt(np.prod(focals))
 
 
-def _rays(
-    pair: PosePair, found: tuple[FoundFeatures, FoundFeatures], matches: NDArray[np.int64]
-) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], tuple[float, float]]:
+def _rays(pair: PosePair, matched: Matched) -> tuple[tuple[Floats, Floats], tuple[float, float]]:
     """Rays (K, 2) of the matches in either camera, and pixels for each unit of them."""
     rays, focals = [], []
-    for one, camera, rows in zip(found, pair.cameras, matches.T, strict=True):
-        xy = (one.features.xy[rows] + 0.5) / one.scale - 0.5
-        rays.append(camera.rays(xy))
+    for one, camera, points in zip(matched.found, pair.cameras, matched.points, strict=True):
+        rays.append(camera.rays((points + 0.5) / one.scale - 0.5))
         focal = np.sqrt(abs(np.linalg.det(camera.matrix[:2, :2])))
         focals.append(float(focal * np.sqrt(one.scale[0] * one.scale[1])))
     return (rays[0], rays[1]), (focals[0], focals[1])
@@ -202,28 +193,24 @@ def _results(
             *(100 * area for area in area_under_errors(errors, LIMITS)),
             round(float(np.mean([score.inliers for score in scores]))),
             sum(score.right for score in scores) / matches if matches else None,
-            round(one.keypoints),
             threshold,
-            one.cost,
-            one.seconds,
+            *one.costs(),
         )
         rows.append(Row(labels[name], values))
         shares = (np.asarray(errors)[:, None] <= degrees).mean(axis=0)
         curves[labels[name]] = {"x": degrees.tolist(), "y": shares.tolist()}
-        details[name] = {"pairs": by_pair(pairs, scores), "threshold": threshold}
+        details[name] = {
+            "pairs": by_pair(pairs, scores),
+            "threshold": threshold,
+            "CPU seconds per pair": one.seconds,
+        }
     held = f"; thresholds chosen on {held_out} others" if held_out else ""
     name = {"poselib": "PoseLib", "opencv": "OpenCV's MAGSAC++"}[library]
     title = f"Relative poses by {name}: {len(pairs)} pairs{held}"
     table = Table("pose", title, _COLUMNS, tuple(rows), corner="method")
+    words = "degrees", "share of pairs"
     plots = (
-        Plot(
-            "pose-errors",
-            "Pose errors",
-            "curves",
-            {"": curves},
-            "degrees",
-            "share of pairs",
-        ),
+        Plot("pose-errors", "Pose errors", "curves", {"": curves}, *words),
         pair_plot("Pose errors", "error", "degrees", details, labels, log=True),
         pair_plot("Inliers", "inliers", "inliers", details, labels),
     )

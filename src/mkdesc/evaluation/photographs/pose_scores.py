@@ -23,7 +23,7 @@ class PoseScores(NamedTuple):
     Attributes
     ----------
     matches, right
-        Mutual nearest neighbours, and those within 2 px of the true epipolar lines.
+        How many matches there are, and those within 2 px of the true epipolar lines.
     inliers
         Matches that agree with the estimated essential matrix.
     error

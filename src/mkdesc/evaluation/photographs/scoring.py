@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,21 +10,26 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mkdesc._support.check import check_integer, check_number
 from mkdesc._support.progress import Progress
 from mkdesc._support.work import Workers, in_order
+from mkdesc.evaluation.photographs.base import FoundFeatures, Method, PhotographOptions
 from mkdesc.evaluation.photographs.extracting import (
     Extraction,
-    FoundFeatures,
+    PhotographFile,
     extract_all,
     known_method,
     mean_cost,
+    one_thread_for_each_piece,
+    read_photograph,
+    timed,
 )
 from mkdesc.evaluation.photographs.methods import get_method, get_methods
 from mkdesc.evaluation.report.plots import Plot
 from mkdesc.evaluation.report.runs import open_run, with_earlier
+from mkdesc.matching.growing.grow import grow_matches
 from mkdesc.matching.nearest import match_descriptors
 
+Floats = NDArray[np.float64]
 S = TypeVar("S")
 
 
@@ -39,28 +43,22 @@ class _ImagePair(Protocol):
 P = TypeVar("P", bound=_ImagePair)
 
 
-class PhotographOptions(NamedTuple):
-    """What is asked of every method.
+class Matched(NamedTuple):
+    """A pair of photographs as a method has matched it.
 
     Attributes
     ----------
-    keypoints
-        How many to find at most.
-    max_size
-        Pixels of the longer side that photographs are reduced to; None: they stay as they are.
-    ratio
-        Of Lowe's test; None: mutual nearest neighbours alone. Matchers of their own have none.
+    found
+        Features of both photographs.
+    points
+        (K, 2) and (K, 2): positions of the matches in either.
+    seconds
+        Of CPU, in one thread, to match and to grow.
     """
 
-    keypoints: int = 2000
-    max_size: int | None = None
-    ratio: float | None = None
-
-    def check(self) -> None:
-        """Refuse what makes no sense."""
-        check_integer("keypoints", self.keypoints)
-        check_integer("max_size", self.max_size, optional=True)
-        check_number("ratio", self.ratio, above=0, most=1, optional=True)
+    found: tuple[FoundFeatures, FoundFeatures]
+    points: tuple[Floats, Floats]
+    seconds: float
 
 
 class MethodScores(NamedTuple, Generic[S]):
@@ -75,7 +73,7 @@ class MethodScores(NamedTuple, Generic[S]):
     cost
         CPU seconds per megapixel to find and describe them.
     seconds
-        By the clock, per pair, to match and to estimate.
+        Of CPU, per pair, to match and to grow.
     """
 
     scores: list[S]
@@ -83,18 +81,44 @@ class MethodScores(NamedTuple, Generic[S]):
     cost: float
     seconds: float
 
+    def costs(self) -> tuple[float, ...]:
+        """The cells of :data:`COST_COLUMNS`."""
+        return round(self.keypoints), self.cost, round(1000 * self.seconds)
+
+
+#: Columns that every benchmark has.
+COST_COLUMNS = ("keypoints", "CPU s/MP", "CPU ms/pair")
+
+
+class Judged(NamedTuple, Generic[S]):
+    """What came of a run.
+
+    Attributes
+    ----------
+    settings
+        The cache, with the features of all methods.
+    files
+        All photographs, by the paths that pairs have.
+    methods
+        Scores of each, by name.
+    """
+
+    settings: Extraction
+    files: dict[Path, PhotographFile]
+    methods: dict[str, MethodScores[S]]
+
 
 def score_methods(
     benchmark: str,
     pairs: Sequence[P],
-    score: Callable[[P, tuple[FoundFeatures, FoundFeatures], NDArray[np.int64]], S],
+    score: Callable[[P, Matched], S],
     methods: Iterable[str],
     options: PhotographOptions,
     output: str | Path | None,
     progress: Progress,
     workers: Workers,
     more: dict[str, Any],
-) -> dict[str, MethodScores[S]]:
+) -> Judged[S]:
     """Score all methods on all pairs, those that the run folder already has among them.
 
     Parameters
@@ -104,8 +128,7 @@ def score_methods(
     pairs
         Those to match.
     score
-        Given a pair, the features of both photographs, and the matches (K, 2) between them. For
-        processes and clusters a function of a module.
+        Given a pair and its matches. For processes and clusters a function of a module.
     methods
         Names, as :mod:`mkdesc.evaluation.photographs.methods` has them.
     options
@@ -119,78 +142,104 @@ def score_methods(
     """
     options.check()
     chosen = with_earlier(output, get_methods(list(methods)), get_method)
-    names = photograph_names(pairs)
-    files = {name: path for path, name in names.items()}
+    files = photograph_files(pairs)
     config = {
         "benchmark": benchmark,
         **options._asdict(),
         **more,
         "descriptors": {method.name: method.identity for method in chosen},
     }
-    judged = {}
-    with open_run(output, config, files) as folder:
-        settings = Extraction(folder.absolute(), options.keypoints, options.max_size)
-        extract_all(chosen, files, settings, workers, progress)
+    inputs = dict(files.values())
+    with open_run(output, config, inputs) as folder, one_thread_for_each_piece():
+        settings = Extraction(folder.absolute(), options)
+        judged: Judged[S] = Judged(settings, files, {})
+        extract_all(chosen, files.values(), settings, workers, progress)
+        pieces = [(pair, files_of(pair, files)) for pair in pairs]
         for method in chosen:
-            work = partial(_score, settings, method.name, options.ratio, names, score)
             rows: list[tuple[S, float]] = []
-            for row in in_order(work, pairs, workers):
+            for row in in_order(partial(_score, settings, method.name, score), pieces, workers):
                 rows.append(row)
                 progress(f"pairs: {method.name}", len(rows), len(pairs))
-            found = [settings.load(method.name, name) for name in files]
-            judged[method.name] = MethodScores(
+            found = [settings.load(method.features, name) for name in inputs]
+            judged.methods[method.name] = MethodScores(
                 [row for row, _ in rows],
-                float(np.mean([len(one.features.xy) for one in found])),
+                float(np.mean([len(one.xy) for one in found])),
                 mean_cost(found),
                 float(np.mean([seconds for _, seconds in rows])),
             )
     return judged
 
 
-def photograph_names(pairs: Iterable[_ImagePair]) -> dict[Path, str]:
-    """Names of photographs: folder and file, or the whole path where these are not enough."""
+def photograph_files(pairs: Iterable[_ImagePair]) -> dict[Path, PhotographFile]:
+    """Photographs by path; named by folder and file, or the whole path if these do not suffice."""
     paths = dict.fromkeys(path for pair in pairs for path in pair.images)
-    short = {path: f"{path.parent.name}/{path.name}" for path in paths}
-    if len(set(short.values())) == len(short):
-        return short
-    return {path: path.as_posix().lstrip("/") for path in paths}
+    names = [f"{path.parent.name}/{path.name}" for path in paths]
+    if len(set(names)) < len(names):
+        names = [path.as_posix().lstrip("/") for path in paths]
+    return {
+        path: PhotographFile(name, path.absolute())
+        for path, name in zip(paths, names, strict=True)
+    }
+
+
+def files_of(
+    pair: _ImagePair, files: dict[Path, PhotographFile]
+) -> tuple[PhotographFile, PhotographFile]:
+    """The two photographs of a pair."""
+    first, second = pair.images
+    return files[first], files[second]
 
 
 def _score(
     settings: Extraction,
     method: str,
-    ratio: float | None,
-    names: dict[Path, str],
-    score: Callable[[P, tuple[FoundFeatures, FoundFeatures], NDArray[np.int64]], S],
-    pair: P,
+    score: Callable[[P, Matched], S],
+    piece: tuple[P, tuple[PhotographFile, PhotographFile]],
 ) -> tuple[S, float]:
-    a, b = (settings.load(method, names[path]) for path in pair.images)
-    start = time.perf_counter()
-    found = score(pair, (a, b), match_photographs(method, a, b, ratio))
-    return found, time.perf_counter() - start
+    pair, files = piece
+    matched = match_photographs(settings, method, files)
+    return score(pair, matched), matched.seconds
 
 
 def match_photographs(
-    method: str, a: FoundFeatures, b: FoundFeatures, ratio: float | None
-) -> NDArray[np.int64]:
-    """Matches (K, 2) between two photographs, by rows of their features.
+    settings: Extraction, name: str, files: tuple[PhotographFile, PhotographFile]
+) -> Matched:
+    """Match two photographs, and grow the matches if the method says so.
 
     Parameters
     ----------
-    method
-        Its name: it may have a matcher of its own.
-    a, b
-        What it found in either.
-    ratio
-        As for :class:`PhotographOptions`.
+    settings
+        The cache, with the features of both.
+    name
+        Of the method.
+    files
+        The photographs.
     """
-    if not len(a.features.xy) or not len(b.features.xy):
+    method, options = known_method(name), settings.options
+    a, b = (settings.load(method.features, file.name) for file in files)
+    images = [read_photograph(file, options.max_size).gray for file in files if method.grows]
+
+    def matches() -> tuple[Floats, Floats]:
+        pairs = _pairs(method, a, b, options.ratio)
+        if not method.grows:
+            return a.xy[pairs[:, 0]], b.xy[pairs[:, 1]]
+        one, two = images
+        grown = grow_matches(one, two, a.keypoints, b.keypoints, pairs, n_threads=1)
+        return grown.points_a, grown.points_b
+
+    points, seconds = timed(f"matches {name}", matches)
+    return Matched((a, b), points, seconds)
+
+
+def _pairs(
+    method: Method, a: FoundFeatures, b: FoundFeatures, ratio: float | None
+) -> NDArray[np.int64]:
+    """Matches (K, 2) by rows of the features."""
+    if not len(a.xy) or not len(b.xy):
         return np.empty((0, 2), np.int64)
-    own = known_method(method).match
-    if own is not None:
-        return own(a.features, b.features, (a.shape, b.shape))
-    rows = a.features.descriptors, b.features.descriptors
-    return match_descriptors(*rows, ratio=ratio).pairs
+    if method.match is not None:
+        return method.match(a, b)
+    return match_descriptors(a.descriptors, b.descriptors, ratio=ratio).pairs
 
 
 class _Scores(Protocol):
