@@ -41,7 +41,7 @@ class CompiledLoops(BuildHookInterface):
             for level in levels
         ]
         failed = [child.returncode for child in children if child.communicate() and child.wait()]
-        if failed or not levels:
+        if failed or not any(Path(self.folder).iterdir()):
             self.app.display_warning("no loops were compiled ahead: first use will compile them")
             return
         system = sysconfig.get_platform().replace("-", "_").replace(".", "_")

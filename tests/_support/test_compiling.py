@@ -9,15 +9,16 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numba import njit
 
 import mkdesc
-from mkdesc._support import compiling, machine_code
+from mkdesc._support import compiling, emitting, machine_code
 from mkdesc._support.compiling import _Asked, _made_of, compile_loop
-from mkdesc._support.loop_types import Array
+from mkdesc._support.loop_types import Array, Structure, type_of
 
 FACTOR = 2.0
 
@@ -215,6 +216,63 @@ def test_nobody_has_a_home(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "home", refuse)
     (tmp_path / "__pycache__").write_text("no folder")
     assert run() == (19, "compiled")
+
+
+@pytest.mark.parametrize("why", ["insides", "version", "loading"])
+def test_where_code_cannot_be_emitted_numba_compiles_in_every_process(
+    cache, monkeypatch, capsys, why
+):
+    monkeypatch.setattr(compiling, "_told", threading.Event())
+    if why == "version":  # the next one
+        major, minor = emitting.LAST_TESTED
+        monkeypatch.setattr(emitting.numba, "__version__", f"{major}.{minor + 1}.0rc1")
+    if why == "insides":
+
+        def changed():
+            raise AttributeError("'CodeLibrary' object has no attribute '_final_module'")
+
+        monkeypatch.setattr(emitting, "_runtime", changed)
+    if why == "loading":
+        monkeypatch.setattr(machine_code, "_engine", lambda: object())
+    for _ in range(2):
+        assert run() == (19, "compiled")
+    assert len(kept_files(cache)) == (why == "loading")
+    (said,) = capsys.readouterr().err.splitlines()
+    expected = {
+        "insides": "AttributeError: ",
+        "version": "RuntimeError: tested up to numba 0.",
+        "loading": "AttributeError: ",
+    }
+    assert f"some 15 s; again in every process ({expected[why]}" in said
+
+
+class Line(NamedTuple):
+    offset: float
+    numbers: np.ndarray
+
+
+def add_line(line, pair, factor, whole, flag, out):
+    for i in range(len(line.numbers)):
+        out[i] = line.numbers[i] * factor + line.offset + pair[1]
+    return whole if flag else -1
+
+
+@pytest.mark.parametrize("emitted", [True, False])
+def test_the_same_of_structures_and_numbers(monkeypatch, emitted):
+    """In single precision what is for single precision, whoever compiled it."""
+    if not emitted:
+        monkeypatch.setattr(emitting, "LAST_TESTED", (0, 1))
+    line = Line(0.1, np.array([1, 1 / 3], np.float32))
+    pair = Structure(tuple, ("float32", "float32"))
+    out = np.zeros(2)
+    written = Array("float64", 1, True)
+    types = (type_of(line), pair, "float32", "int64", "bool", written)
+    loop = compile_loop(f"{__name__}:add_line", types)
+    assert isinstance(loop, machine_code.Loop) == emitted
+    assert loop(line, (1, 0.7), 0.3, np.int32(7), np.True_, out) == 7
+    assert loop(line, (1, 0.7), 0.3, 7, False, out) == -1
+    products = line.numbers * np.float32(0.3)
+    np.testing.assert_array_equal(out, products.astype(float) + 0.1 + np.float64(np.float32(0.7)))
 
 
 #: Applies a head, by the loop that takes least to compile, and says whether it came from the disk.

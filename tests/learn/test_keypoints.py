@@ -16,6 +16,7 @@ from mkdesc.images.detectors.learned_weights import load_weights  # noqa: E402
 from mkdesc.learn import keypoint_training as training  # noqa: E402
 from mkdesc.learn import keypoint_views  # noqa: E402
 from mkdesc.learn.holding_out import hold_out  # noqa: E402
+from mkdesc.learn.keypoint_pairs import Found  # noqa: E402
 from mkdesc.learn.keypoint_rewards import Drawn, KeypointRecipe, match_points  # noqa: E402
 from mkdesc.learn.keypoint_views import Pairs, Photos, ViewRecipe, project  # noqa: E402
 from mkdesc.learn.keypoints import learn_keypoints, recipe_for  # noqa: E402
@@ -210,22 +211,30 @@ def test_views_and_the_homographies_between_them(folder):
 
 
 def test_rewards():
-    """Two views that are the same: equal patches match; a point far from its match was wrong."""
-    patches = torch.eye(9).reshape(9, 1, 3, 3)
-    places = torch.tensor([[[10.0, 10], [30, 30], [50, 50]], [[10.5, 10], [30, 39], [70, 70]]])
-    used = torch.tensor([[True, True, False], [True, True, True]])
-    drawn = Drawn(places, torch.ones(2, 3), used, torch.zeros(2, 3), patches[[0, 1, 0, 1, 5]])
+    """Two views that are the same: equal vectors match.
+
+    The first point is near its match, the second far from it, and the third has none. The fourth
+    is too far off to be right and too near to be wrong; so is the fifth, whose pixels count as
+    two, however coarse its level is.
+    """
+    first = [[10.0, 10], [30, 30], [50, 50], [80, 10], [80, 50]]
+    second = [[10.5, 10], [30, 39], [70, 70], [80, 12], [80, 55]]
+    used = torch.tensor([[True, True, False, True, True], [True] * 5])
+    vectors = torch.eye(9)[torch.tensor([[0, 1, 8, 2, 3], [0, 1, 5, 2, 3]])]
+    scales = torch.tensor([1.0, 1, 1, 1, 4]).expand(2, 5)
+    found = Found(torch.tensor([first, second]), scales, torch.zeros(2, 5), used)
+    drawn = Drawn(found, torch.zeros(2, 5))
     pairs = Pairs(
         torch.zeros(2, 100, 100),
         torch.ones(2, 100, 100, dtype=bool),
         torch.eye(3).expand(2, 3, 3),
         np.zeros(1, np.int64),
     )
-    rules = KeypointRecipe(wrong_cost=0.5, point_cost=0.1)
-    matched = match_points(drawn, pairs, lambda some: some.flatten(1), rules, 1.0)
-    expected = [[1 - 0.1, -0.5 - 0.1, 0], [1 - 0.1, -0.5 - 0.1, -0.1]]
+    recipe = KeypointRecipe(wrong_cost=0.5, point_cost=0.1)
+    matched = match_points(drawn, pairs, vectors, recipe, 1.0)
+    expected = [[1, -0.5, 0, 0, 0], [1, -0.5, 0, 0, 0]] - 0.1 * used.numpy()
     np.testing.assert_allclose(matched.rewards, expected, atol=1e-6)
-    assert (int(matched.right), int(matched.matches), float(matched.points)) == (1, 2, 2.5)
+    assert (int(matched.right), int(matched.matches), float(matched.points)) == (1, 4, 4.5)
 
 
 def test_a_model_of_two_squares(folder, few_pairs, look_at, tmp_path):

@@ -3,7 +3,8 @@
 Machine code is used only if it is whole and if nothing that went into it has changed: the source
 of the loop and of all that it calls, the constants they see, the types, the options, the
 processor. Whatever goes wrong with the files (truncated, overwritten, no room, no right to write)
-is as if they were not there: the loop is compiled again.
+is as if they were not there: the loop is compiled again. Where numba's insides are not what
+emitting expects, numba compiles the loop as anybody's, in every process.
 
 Neither numba nor the modules of loops, which need it, are imported where machine code is found:
 so a loop is asked for by its name, and what its code depends on is written down in its file.
@@ -94,15 +95,18 @@ def compile_loop(
     asked = _Asked(name, made_with, arguments, options)
     shipped = [SHIPPED / asked.file_name(level) for level in machine_code.levels()]
     own = _folder() / asked.file_name(machine_code.processor())
-    for file in (*shipped, own):
-        found = _read(file, asked)
-        if found is not None:
-            break
-    else:
-        with _saying_why_it_takes_time():
-            found = _compile(asked)
-        _write(own, found)
-    address = machine_code.load(found.code, found.facts["symbol"])
+    found = next(filter(None, (_read(file, asked) for file in (*shipped, own))), None)
+    try:
+        if found is None:
+            with _saying_why_it_takes_time():
+                found = _compile(asked)
+            _write(own, found)
+        address = machine_code.load(found.code, found.facts["symbol"])
+    except Exception as error:  # the insides of numba or llvmlite are not what they were
+        from mkdesc._support.emitting import compile_plainly
+
+        _say(f"again in every process ({type(error).__name__}: {error})")
+        return compile_plainly(_function(asked), arguments, **options)
     return machine_code.Loop(name, address, arguments, found.facts["returns"])
 
 
@@ -149,26 +153,28 @@ def _saying_why_it_takes_time() -> Iterator[None]:
         timer.cancel()
 
 
-def _say() -> None:
+_KEPT = "it is kept for next time (`mkdesc compile --model NAME --detector NAME` does it ahead)"
+
+
+def _say(then: str = _KEPT) -> None:
     if not _told.is_set() and sys.stderr is not None:
         _told.set()
-        print(
-            "mkdesc: compiling what this model or detector needs, some 15 s; it is kept for next "
-            "time (`mkdesc compile --model NAME --detector NAME` does it ahead)",
-            file=sys.stderr,
-        )
+        what = "mkdesc: compiling what this model or detector needs, some 15 s"
+        print(f"{what}; {then}", file=sys.stderr)
+
+
+def _function(asked: _Asked) -> Callable[..., Any]:
+    module_name, _, name = asked.name.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module_name), name)
+    return function(*asked.made_with) if asked.made_with else function
 
 
 def _compile(asked: _Asked) -> _Code:
     from mkdesc._support.emitting import emit
 
-    module_name, _, function_name = asked.name.partition(":")
-    function = getattr(import_module(module_name), function_name)
-    if asked.made_with:
-        function = function(*asked.made_with)
     symbol = f"loop_{_digest(asked.text().encode())[:16]}"
-    emitted = emit(function, asked.arguments, symbol, **asked.options)
-    sources, constants = _made_of(module_name)
+    emitted = emit(_function(asked), asked.arguments, symbol, **asked.options)
+    sources, constants = _made_of(asked.name.partition(":")[0])
     facts = {
         "asked": asked.text(),
         "system": machine_code.system(),

@@ -22,6 +22,10 @@ from mkdesc._support.machine_code import RESULTS
 #: What may be left to the C library; LLVM adds calls of its mathematics by itself.
 _LIBRARY = {"malloc", "free", "sqrt", "atan2", "pow", "powf", "exp", "expf", "fmod"}
 
+#: Numba's insides, which :func:`emit` reads, were as it expects up to this version.
+LAST_TESTED = (0, 68)
+
+_NUMBERS: dict[str, Any] = {"bool": bool, "int64": int, "float32": np.float32, "float64": float}
 _BYTE, _INT, _WORD = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _POINTER, _WORDS = _BYTE.as_pointer(), _WORD.as_pointer()
 #: Bytes before what is allocated: numba keeps there how often it is referred to, and where it is.
@@ -42,18 +46,10 @@ def emit(
 
     The function ``symbol`` of the code takes an address of words, the arguments of numba's.
     """
-    if numba.config.DISABLE_JIT:
-        raise ValueError(
-            "NUMBA_DISABLE_JIT is set, but this needs numba's compiler: unset it, or describe "
-            "with MKD(backend='numpy')"
-        )
-    compiled = numba.njit(
-        nogil=True,
-        error_model="numpy",
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        **options,
-    )(function)
+    version = tuple(map(int, numba.__version__.split(".")[:2]))
+    if version > LAST_TESTED:
+        raise RuntimeError(f"tested up to numba {'.'.join(map(str, LAST_TESTED))}")
+    compiled = _jitted(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
     compiled.compile(tuple(map(_numba_type, arguments)))
     (found,) = compiled.overloads.values()
     machine = found.library.codegen._tm
@@ -75,6 +71,37 @@ def emit(
     if returns not in RESULTS:
         raise ValueError(f"{function.__name__}: expected it to return one of {[*RESULTS]}")
     return Emitted(machine.emit_object(module), returns)
+
+
+def compile_plainly(
+    function: Callable[..., Any], arguments: tuple[Any, ...], **options: Any
+) -> Callable[..., Any]:
+    """The same function by numba alone, which compiles it when it is called first."""
+    compiled = _jitted(function, **options)
+
+    def loop(*values: Any) -> Any:
+        return compiled(*[_converted(*each) for each in zip(arguments, values, strict=True)])
+
+    return loop
+
+
+def _jitted(function: Callable[..., Any], **options: Any) -> Any:
+    if numba.config.DISABLE_JIT:
+        raise ValueError(
+            "NUMBA_DISABLE_JIT is set, but this needs numba's compiler: unset it, or describe "
+            "with MKD(backend='numpy')"
+        )
+    return numba.njit(nogil=True, error_model="numpy", **options)(function)
+
+
+def _converted(kind: Any, value: Any) -> Any:
+    """An argument of the type that numba would otherwise guess."""
+    if isinstance(kind, Array):
+        return value
+    if not isinstance(kind, Structure):
+        return _NUMBERS[kind](value)
+    fields = [_converted(*each) for each in zip(kind.fields, value, strict=True)]
+    return tuple(fields) if kind.kind is tuple else kind.kind(*fields)
 
 
 def _without_exceptions(text: str) -> str:

@@ -7,11 +7,13 @@ between photographs, and there are keypoints that the other view has none for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from mkdesc.images.cutting_torch import cut_squares
 from mkdesc.images.detectors.learned_padded_torch import detect
 from mkdesc.images.detectors.learned_reference import SIGMA
 from mkdesc.images.detectors.learned_weights import Weights
@@ -143,6 +145,16 @@ def _stretch(homographies: Tensor, points: Tensor) -> Tensor:
     w = (points @ homographies[:, 2, :2, None])[..., 0] + homographies[:, None, 2, 2]
     area = torch.linalg.det(homographies)[:, None].abs() / w.abs().clamp_min(1e-6) ** 3
     return area.sqrt()
+
+
+def cut(images: Tensor, found: Found, patch_size: int, sides: Sequence[float]) -> Tensor:
+    """Patches (n, k, W, W) of the keypoints of images (V, H, W) that are used, of k squares each.
+
+    ``sides`` are in units of sigma.
+    """
+    which, points = found.used.nonzero()[:, 0], found.points[found.used]
+    cuts = [cut_squares(images, which, points, patch_size, side) for side in sides]
+    return torch.stack(cuts, dim=1)
 
 
 def table_of(vectors: Tensor, used: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,22 +13,25 @@ from mkdesc._support.check import checked_sides
 from mkdesc._support.progress import Progress
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.descriptor import MKD
-from mkdesc.images.cutting_points_torch import cut_points
-from mkdesc.images.detectors.learned_reference import SIGMA
 from mkdesc.images.detectors.learned_torch import Scorer
 from mkdesc.images.detectors.learned_weights import Convolution, Weights
 from mkdesc.kernels.parametrization import as_parametrization
-from mkdesc.learn.keypoint_pairs import count_matches, find_points, move, near, table_of
-from mkdesc.learn.keypoint_rewards import (
-    Describe,
-    KeypointRecipe,
-    Look,
-    draw_points,
-    match_points,
+from mkdesc.learn.keypoint_pairs import (
+    Found,
+    count_matches,
+    cut,
+    find_points,
+    move,
+    near,
+    table_of,
 )
+from mkdesc.learn.keypoint_rewards import KeypointRecipe, draw_points, match_points
 from mkdesc.learn.keypoint_views import Pairs, Photos
 from mkdesc.learn.training import Trained, Training, train
 from mkdesc.learn.view_report import Figures
+
+#: Unit vectors (V, N, d) of keypoints of images, of squares so many times as large as usual.
+Describe = Callable[..., Tensor]
 
 #: Quarter turns make a whole one.
 TURNS = 4
@@ -88,23 +92,25 @@ def make_symmetric(scorer: Scorer) -> None:
 
 
 def describe_with(mkd: MKD, device: torch.device) -> Describe:
-    """What describes patches (N, k, W, W) in [0, 1] on a device with a fitted model."""
+    """What describes keypoints of images in [0, 1] on a device with a fitted model."""
+    kernels, size = as_parametrization(mkd.parametrization), int(mkd.patch_size)
+    sides = checked_sides(SIDE if mkd.side is None else mkd.side)
+    transform: Callable[[Tensor], Tensor]
     if device.type == "cpu" and _compiles():  # many times as fast as PyTorch there
 
-        def on_cpu(patches: torch.Tensor) -> torch.Tensor:
+        def transform(patches: Tensor) -> Tensor:
             return torch.from_numpy(np.asarray(mkd.transform(patches.numpy()), np.float32))
 
-        return on_cpu
-    kernels = as_parametrization(mkd.parametrization)
-    module = Descriptor(kernels, int(mkd.patch_size), mkd.effective_head(), squares=mkd.squares)
-    module = module.to(device).eval()
+    else:
+        module = Descriptor(kernels, size, mkd.effective_head(), squares=mkd.squares)
+        transform = module.to(device).eval()
 
-    def on_device(patches: torch.Tensor) -> torch.Tensor:
-        with torch.no_grad():
-            described: torch.Tensor = module(patches)
-        return described
+    @torch.no_grad()
+    def describe(images: Tensor, found: Found, larger: float = 1.0) -> Tensor:
+        patches = cut(images, found, size, [larger * side for side in sides])
+        return table_of(transform(patches), found.used)
 
-    return on_device
+    return describe
 
 
 def _compiles() -> bool:
@@ -116,20 +122,8 @@ def _compiles() -> bool:
     return True
 
 
-def look_of(mkd: MKD) -> Look:
-    """The squares that a descriptor is used at, around keypoints of the finest level.
-
-    >>> look_of(MKD("extended-24", 24, side=(20, 40)))
-    Look(sides=(32.0, 64.0), patch_size=24)
-    """
-    sides = checked_sides(SIDE if mkd.side is None else mkd.side)
-    return Look(tuple(SIGMA * side for side in sides), int(mkd.patch_size))
-
-
 @torch.no_grad()
-def measure(
-    weights: Weights, batches: list[Pairs], describe: Describe, look: Look, upright: bool
-) -> Figures:
+def measure(weights: Weights, batches: list[Pairs], describe: Describe, upright: bool) -> Figures:
     """Right matches of the best points of pairs of views.
 
     Parameters
@@ -138,8 +132,8 @@ def measure(
         Of the detector.
     batches
         Pairs of views.
-    describe, look
-        What describes patches, and of which squares.
+    describe
+        What describes them.
     upright
         Whether points are.
     """
@@ -147,11 +141,8 @@ def measure(
     for pairs in batches:
         n, half = pairs.images.shape[-1] ** 2 // PIXELS_PER_POINT, len(pairs.images) // 2
         found = find_points(weights, pairs.images, pairs.inside, n, upright)
-        sides = [side / SIGMA for side in look.sides]
-        patches = cut_points(pairs.images, found.points.float(), look.patch_size, sides)
-        vectors = table_of(describe(patches[found.used]), found.used)
         right = near(move(found, pairs.to_other[:half]), found.places[half:])
-        total += count_matches(vectors, found.used, right)
+        total += count_matches(describe(pairs.images, found), found.used, right)
         count += half
     return Figures(*(total / count).tolist())
 
@@ -200,15 +191,15 @@ def teach(
     make_symmetric(scorer)
     rng = np.random.default_rng([seed, 5])
     generator = torch.Generator(device).manual_seed(seed + 1)
-    look = look_of(mkd)
     check = batches_of(photos, recipe, min(CHECKED_PAIRS, 4 * recipe.pairs), seed + 2)
     recent: list[Tensor] = []
 
     def loss(share: float) -> Tensor:
         pairs = photos.pairs(recipe.pairs, recipe.size, recipe.views, rng, generator)
-        larger = look.times(float(rng.choice(recipe.squares)))
-        drawn = draw_points(scorer, pairs, recipe, larger, generator)
-        matched = match_points(drawn, pairs, describe, recipe, charged(share))
+        larger = float(rng.choice(recipe.squares))
+        drawn = draw_points(scorer, pairs, recipe, generator)
+        vectors = describe(pairs.images, drawn.found, larger)
+        matched = match_points(drawn, pairs, vectors, recipe, charged(share))
         recent.append(torch.stack([matched.right, matched.matches, matched.points]).float())
         return -(drawn.log_probability * matched.rewards).sum() / len(pairs.images)
 
@@ -222,7 +213,7 @@ def teach(
             weights = Weights(scorer.layers())
         except ValueError:  # not finite: never the best
             return math.inf
-        return -measure(weights, check, describe, look, recipe.upright).right
+        return -measure(weights, check, describe, recipe.upright).right
 
     return train(
         Training(

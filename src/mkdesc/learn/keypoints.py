@@ -118,12 +118,12 @@ def learn_keypoints(
     learned, kept = hold_out(list(images), seed)
     bank = Photos([images[name] for name in learned], where)
     others = Photos([images[name] for name in kept or learned], where)
-    describe, look = training.describe_with(mkd, where), training.look_of(mkd)
+    describe = training.describe_with(mkd, where)
     if steps is None and seconds is None:
         steps = CPU_STEPS if where.type == "cpu" else GPU_STEPS
     with torch_threads(CPU_THREADS if where.type == "cpu" else None):
         figures = training.batches_of(others, chosen, training.MEASURED_PAIRS, seed + 3)
-        before = training.measure(first, figures, describe, look, chosen.upright)
+        before = training.measure(first, figures, describe, chosen.upright)
         taught = training.teach(
             first,
             bank,
@@ -134,7 +134,7 @@ def learn_keypoints(
             seed=seed,
             progress=progress,
         )
-        after = training.measure(taught.best, figures, describe, look, chosen.upright)
+        after = training.measure(taught.best, figures, describe, chosen.upright)
     report = ViewReport(
         len(learned),
         names_of(kept),

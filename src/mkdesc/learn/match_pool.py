@@ -18,9 +18,17 @@ from torch import Tensor
 from mkdesc.compute.torch.module import Descriptor
 from mkdesc.compute.torch.stages import head_module
 from mkdesc.heads.head import Head
-from mkdesc.images.cutting_torch import cut_squares
 from mkdesc.images.detectors.learned_weights import Weights
-from mkdesc.learn.keypoint_pairs import Found, Moved, find_points, move, near, partners
+from mkdesc.learn.keypoint_pairs import (
+    Found,
+    Moved,
+    cut,
+    find_points,
+    move,
+    near,
+    partners,
+    table_of,
+)
 from mkdesc.learn.keypoint_views import Photos, ViewRecipe, draw_zooms, view_maps
 from mkdesc.learn.scene_maps import SceneMap, find_scene_maps, move_by_scene
 
@@ -237,14 +245,9 @@ class MatchPool:
     @torch.no_grad()
     def describe(self, images: Tensor, found: Found) -> Tensor:
         """Raw descriptors (V, N, D) of the keypoints of images (V, H, W)."""
-        views, count = found.used.shape
-        which = torch.arange(views, device=images.device).repeat_interleave(count)
-        size = self._descriptor.patch_size
-        squares = [
-            self._descriptor(cut_squares(images, which, found.points.view(-1, 4), size, side))
-            for side in self._sides
-        ]
-        return torch.cat(squares, dim=1).view(views, count, -1)
+        patches = cut(images, found, self._descriptor.patch_size, self._sides)
+        raw = torch.cat([self._descriptor(patches[:, k]) for k in range(patches.shape[1])], dim=1)
+        return table_of(raw, found.used)
 
     def batch(self, count: int) -> MatchBatch:
         """Some pairs, drawn at random."""
