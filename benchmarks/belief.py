@@ -70,14 +70,13 @@ def main() -> None:
             judged = judge(grown.pair)
             found = Evidence(grown.pair, grown.pair.geometry())
             strengths.setdefault(kind, []).append(found.strength)
-            reason = judged.verdict.reason.split(":")[0].split(", no more")[0]
-            words = "".join(c for c in reason if not c.isdigit() and c != ",")
+            words = "".join(c for c in judged.verdict.reason if not c.isdigit() and c != ",")
             verdicts["believed" if judged.verdict.name == "verified" else words] += 1
             if kind == "unrelated" and judged.verdict.name == "verified":
                 print(f"believed: {a} {b}: {judged.verdict.reason}")
         each = (time.process_time() - start) / max(len(pairs), 1)
         print(f"{kind}: {len(pairs)} pairs, {1000 * each:.0f} ms each: {dict(verdicts)}")
-    highest = sorted(strengths["unrelated"])[-3:]
+    highest = sorted(strengths.get("unrelated", [0.0]))[-3:]
     above = sum(one > highest[-1] for one in strengths["one scene"])
     print(
         f"strength: highest unrelated {np.round(highest, 2).tolist()}; of one scene {above} above"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from mkdesc.belief import judgement
+from mkdesc.belief.judgement import Verdict
 from mkdesc.cli.app import make_app
-from mkdesc.matching import two_views
-from mkdesc.matching.judging import Verdict
 
 
 @pytest.fixture
@@ -104,13 +104,13 @@ def test_pictures_of_other_things_are_exit_code_one(folder, other, message, run)
     assert done.stdout.splitlines()[1].endswith(message)
     assert done.stderr == ""  # what they show is a result, and no error
     assert cv2.imread(str(folder / "m.png")).shape[1] > 300
-    assert (folder / "m.csv").read_text().startswith("x_a,y_a,x_b,y_b,distance,inlier")
+    assert (folder / "m.csv").read_text().startswith("x_a,y_a,x_b,y_b,distance,")
 
 
 def test_repeated_structure_is_exit_code_three(folder, monkeypatch):
     """The reason is in the message and in the files."""
     said = Verdict("ambiguous", "ambiguous, repeated structure; seen twice")
-    monkeypatch.setattr(two_views, "judge", lambda *_: said)
+    monkeypatch.setattr(judgement, "_verdict", lambda *_: said)
     names = [str(folder / name) for name in ("a.png", "b.png", "m.json")]
     done = CliRunner().invoke(make_app(), ["match", *names[:2], "-o", names[2]])
     assert done.exit_code == 3
@@ -131,7 +131,8 @@ def test_match_goes_wide(folder, run):
     assert done.returncode == 1
     assert "none verified: " in done.stdout
     assert "try --wide" not in done.stdout  # nothing more to try
-    done = run("match", "a.png", "c.png", "--wide", "-o", "m.json", cwd=folder)
+    flat = ["--geometry", "homography", "-o", "m.json"]
+    done = run("match", "a.png", "c.png", "--wide", *flat, cwd=folder)
     assert done.returncode == 0, done.stderr
     matrix = np.array(json.loads((folder / "m.json").read_text())["matrix"])
     np.testing.assert_allclose((matrix / matrix[2, 2])[:2, :2], squeeze[:, :2], atol=0.03)

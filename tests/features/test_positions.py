@@ -13,10 +13,7 @@ from mkdesc.features.extraction import extract_to
 from mkdesc.features.image_features import load_features
 from mkdesc.features.settings import Settings
 from mkdesc.features.view_features import features_in_views
-from mkdesc.features.wide import match_wide
 from mkdesc.images.demo import photograph
-from mkdesc.matching.two_view_geometry import TwoViewOptions
-from mkdesc.matching.two_views import guide
 
 
 def quarter(image):
@@ -114,12 +111,10 @@ def test_shapes_and_views_from_aside(change, features):
 
 def test_a_wide_search(change, features):
     image, other, matrix = change
-    options = TwoViewOptions((image.shape, other.shape), "homography")
-    found = match_wide((image, other), features.replace(n_threads=1), options, 1000, 2)
-    found = guide(found, options)
-    here, there = found.matches.take(found.verified.inliers).positions
+    found = mkdesc.match_images(image, other, features, wide=True, geometry="homography")
+    here, there = found.points_a[found.inliers], found.points_b[found.inliers]
     check_places(here, there, matrix)
-    check_plane(found.verified.matrix, here, matrix)
+    check_plane(found.matrix, here, matrix)
 
 
 def test_features_of_other_positions_are_not_mixed():

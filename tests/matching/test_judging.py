@@ -4,23 +4,19 @@ import cv2
 import numpy as np
 import pytest
 
-from mkdesc.features.image_pair import better
-from mkdesc.features.wide import _suspected
 from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.matching import judging
 from mkdesc.matching.chance import SAMPLES, disc_share, false_alarms
 from mkdesc.matching.coherence import coherence, in_front
-from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
+from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.judging import (
     AMBIGUOUS,
     UNVERIFIED,
     VERIFIED,
-    Verdict,
     _false_alarms,
     judge,
 )
 from mkdesc.matching.two_view_geometry import TwoViewOptions, verify
-from mkdesc.matching.two_views import TwoViewResult
 
 SIZE = (480, 640)
 OPTIONS = TwoViewOptions((SIZE, SIZE), "homography")
@@ -271,16 +267,6 @@ def test_shapes_can_speak_for_a_geometry_but_not_against_it(rng, shapes):
     assert found == pytest.approx(places) if shapes == "wrong" else found < places - 10
 
 
-def test_a_plane_is_suspected_long_before_it_is_believed(rng):
-    """Twelve matches of three hundred, all over the image: worth a closer look, no more."""
-    few = turned(rng, 12, 300)
-    found = _suspected(few, OPTIONS)
-    np.testing.assert_allclose(moved(found, few.a[:12, :, 2]), few.b[:12, :, 2], atol=4)
-    assert verdict(few).name != VERIFIED
-    for right in (0, 6):
-        assert _suspected(turned(rng, right, 300), OPTIONS) is None
-
-
 def test_matches_behind_a_camera_are_not_in_front(rng):
     """Going straight ahead, everything moves away from the middle; what comes nearer is wrong."""
     ahead = np.array([[0.0, -1, 240], [1, 0, -320], [-240, 320, 0]])  # epipole (320, 240)
@@ -302,24 +288,3 @@ def test_what_is_behind_a_camera_does_not_count(rng):
     options = OPTIONS._replace(geometry="fundamental")
     found = verdict(matches, options, Estimate(ahead, np.ones(150, bool), "fundamental"))
     assert 60 < found.places <= 100
-
-
-def result(name):
-    nothing = LocalFeatures(np.zeros((0, 2, 3)), np.zeros((0, 8)), np.zeros(0, np.uint8))
-    matches = matched(np.zeros((0, 2, 3)), np.zeros((0, 2, 3)))
-    return TwoViewResult(
-        (nothing, nothing), matches, Estimate(None, np.zeros(0, bool)), Verdict(name, name)
-    )
-
-
-@pytest.mark.parametrize("plain", [VERIFIED, AMBIGUOUS, UNVERIFIED])
-@pytest.mark.parametrize("wide", [VERIFIED, AMBIGUOUS, UNVERIFIED])
-def test_what_is_believed_goes_before_what_is_doubted(plain, wide):
-    one, other = result(plain), result(wide)
-    found = better(one, other)
-    if wide == VERIFIED or plain != VERIFIED:
-        assert found.matches is other.matches
-    else:
-        assert found is one
-    order = [VERIFIED, AMBIGUOUS, UNVERIFIED]
-    assert found.verdict.name == min(plain, wide, key=order.index)

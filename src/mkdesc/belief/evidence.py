@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.belief.pair import PhotoPair
+from mkdesc.geometry.estimate import estimate_geometry
 from mkdesc.geometry.estimators.base import Estimate
+from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.matching.contents import share_different
 from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.lookalikes import share_repeated
-from mkdesc.matching.mirrored import share_turned_over
+from mkdesc.matching.order import share_reversed
 
 #: A photograph is divided into cells as wide as this share of its longer side, or as 8 pixels.
 CELL_SHARE, MIN_CELL = 40 / 1024, 8.0
@@ -20,6 +22,11 @@ CELL_SHARE, MIN_CELL = 40 / 1024, 8.0
 #: An inlier is sure if the gray values correlate so well, have so much texture in every direction,
 #: and bring it back so near to where it began, in pixels.
 SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN = 0.85, 0.03, 1.0
+
+#: How a plane seen in a mirror is looked for.
+MIRROR_SEARCH = EstimatorOptions(max_iterations=1000)
+#: Matches that agree on a plane by chance: 5 to 8 of unrelated photographs.
+BY_CHANCE = 10
 
 #: Matches that are off a geometry by more than so many thresholds contradict it.
 OFF = 2.5
@@ -112,9 +119,42 @@ class Evidence:
         return float(min(deviations))
 
     @cached_property
-    def turned_over(self) -> float:
-        """Share of the neighbourhoods that the matches turn over, as a mirror does."""
-        return share_turned_over(*self.agree.positions)
+    def mirrored(self) -> float:
+        """Tentative matches on a plane seen in a mirror, divided by those on this geometry.
+
+        Beyond those that agree on any plane by chance.
+        """
+        tentative = self.pair.tentative
+        if tentative is None:
+            return 0.0
+        here, there = tentative.positions
+        flipped = estimate_geometry(
+            here * [-1, 1], there, "homography", self.pair.threshold, options=MIRROR_SEARCH
+        )
+        agree = self.pair.residuals(self.found, tentative) < self.pair.threshold
+        count = max(int(flipped.inliers.sum()) - BY_CHANCE, 0)
+        return count / max(int(agree.sum()), 1)
+
+    @cached_property
+    def reversed(self) -> float:
+        """Of the places on one epipolar line, two by two, the share that change their order.
+
+        What one surface shows keeps its order; things that changed places do not. 0 on planes.
+        """
+        if self.found.geometry == "homography":
+            return 0.0
+        here, there = (xy[self.found.inliers] for xy in self.pair.ideal)
+        return share_reversed(self.pair.fundamental(self.found), here, there)
+
+    @property
+    def doubtful(self) -> float:
+        """What is repeated and what contradicts, where the geometry is not a plane; else 0.
+
+        An epipolar geometry leaves matches the freedom to slide along their lines.
+        """
+        if self.found.geometry == "homography":
+            return 0.0
+        return self.repeated + 2 * self.contradicted
 
     @cached_property
     def repeated(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mkdesc._support.check import check_choice
-from mkdesc.belief.checks import CHECKS, UNVERIFIED, VERIFIED
+from mkdesc.belief.checks import AMBIGUOUS, CHECKS, PLANE, UNVERIFIED, VERIFIED
 from mkdesc.belief.evidence import Evidence
 from mkdesc.belief.pair import PhotoPair
 from mkdesc.geometry.estimators.base import Estimate
@@ -66,6 +66,18 @@ def judge(pair: PhotoPair, geometry: str = "auto", belief: str = "strict") -> Ju
     check_choice("belief", belief, BELIEFS)
     found = pair.geometry(geometry)
     verdict = _verdict(pair, found, belief)
+    if (
+        geometry == "auto"
+        and found.geometry != "homography"
+        and verdict.name in (AMBIGUOUS, PLANE)
+    ):
+        # What speaks against depth does not always speak against the plane.
+        plane = pair.estimate("homography")
+        flat = _verdict(pair, plane, belief)
+        if flat.name == VERIFIED:
+            found, verdict = plane, flat
+    if verdict.name == PLANE:
+        verdict = verdict._replace(name=VERIFIED)
     kept = found if verdict.name == VERIFIED else pair.nothing()
     return Judged(pair, kept, _with_overlay(verdict, pair.n_overlaid))
 
@@ -74,16 +86,17 @@ def _verdict(pair: PhotoPair, found: Estimate, belief: str) -> Verdict:
     if found.matrix is None:
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
     evidence = Evidence(pair, found)
+    name = VERIFIED
     for check in CHECKS:
         if belief == "off" or (belief == "mapping" and not check.mapping):
             continue
         value = check.measure(evidence)
         if check.fails(value):
-            return Verdict(check.verdict, check.words.format(value=value, e=evidence))
-    return Verdict(
-        VERIFIED,
-        f"{evidence.n_inliers:,} matches in {evidence.n_cells} parts of the photographs agree",
-    )
+            if check.verdict != PLANE:
+                return Verdict(check.verdict, check.words.format(value=value, e=evidence))
+            name = PLANE
+    where = f"{evidence.n_cells} parts of the photographs"
+    return Verdict(name, f"{evidence.n_inliers:,} matches in {where} agree")
 
 
 def _with_overlay(verdict: Verdict, n_overlaid: int) -> Verdict:

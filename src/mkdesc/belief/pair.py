@@ -47,6 +47,8 @@ class PhotoPair:
         Height and width of both.
     cameras
         Of both; None: unknown.
+    tentative
+        What they were grown from.
     grown
         The same matches with what the gray values say of each; None: they were not grown.
     threshold
@@ -60,6 +62,7 @@ class PhotoPair:
     features: tuple[LocalFeatures, LocalFeatures]
     matches: FrameMatches
     sizes: tuple[Size, Size]
+    tentative: FrameMatches | None = None
     grown: GrownMatches | None = None
     cameras: tuple[Camera, Camera] | None = None
     threshold: float = 2.0
@@ -85,7 +88,10 @@ class PhotoPair:
     @cached_property
     def ideal(self) -> tuple[Floats, Floats]:
         """Positions (M, 2) of the matches in both photographs, without lens distortion."""
-        here, there = self.matches.positions
+        return self._undistorted(self.matches)
+
+    def _undistorted(self, matches: FrameMatches) -> tuple[Floats, Floats]:
+        here, there = matches.positions
         if self.cameras is None:
             return here, there
         return self.cameras[0].undistorted(here), self.cameras[1].undistorted(there)
@@ -110,10 +116,10 @@ class PhotoPair:
                 return pose
         return deep
 
-    def residuals(self, found: Estimate) -> Floats:
-        """How far (M,), in pixels, the matches are off a geometry."""
+    def residuals(self, found: Estimate, matches: FrameMatches | None = None) -> Floats:
+        """How far (M,), in pixels, the matches, or others, are off a geometry."""
         assert found.matrix is not None
-        here, there = self.ideal
+        here, there = self.ideal if matches is None else self._undistorted(matches)
         if found.geometry == "homography":
             return transfer_errors(found.matrix, here, there)
         return epipolar_errors(self.fundamental(found), here, there)

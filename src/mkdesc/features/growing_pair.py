@@ -76,6 +76,7 @@ def grow_pair(
         features,
         matches.take(~over),
         options.sizes,
+        tentative,
         grown,
         options.cameras,
         options.threshold,
