@@ -25,6 +25,7 @@ import pytest
 import typer
 
 import mkdesc
+from mkdesc.belief import CHECKS
 from mkdesc.cli.app import make_app
 from mkdesc.images.demo import write_demo
 
@@ -172,6 +173,19 @@ def test_promises_are_held_by_tests_that_exist():
     assert len(named) > 30
     for file, test in named:
         assert f"def {test}(" in (REPOSITORY / file).read_text(encoding="utf-8"), (file, test)
+
+
+def test_the_table_of_checks_is_the_one_that_decides():
+    text = (DOCS / "matching.md").read_text(encoding="utf-8")
+    shown = text.partition("| check | must be |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = []
+    for check in CHECKS:
+        bounds = (("at least", check.least), ("at most", check.most))
+        bound = ", ".join(f"{word} {value:g}" for word, value in bounds if value is not None)
+        mapping = "yes" if check.mapping else "no"
+        cells = (check.name, bound, f'`"{check.verdict}"`', mapping, check.calibrated)
+        rows.append(f"| {' | '.join(cells)} |")
+    assert shown == rows
 
 
 @pytest.mark.parametrize("name", ["match", "retrain", "reconstruct"])
