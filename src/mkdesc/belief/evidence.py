@@ -21,10 +21,14 @@ CELL_SHARE, MIN_CELL = 40 / 1024, 8.0
 #: and bring it back so near to where it began, in pixels.
 SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN = 0.85, 0.03, 1.0
 
+#: Matches that are off a geometry by more than so many thresholds contradict it.
+OFF = 2.5
+
 #: Width, as a share of the diagonal, from which inliers are not on one line.
 WIDE = 0.03
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 class Evidence:
@@ -52,18 +56,21 @@ class Evidence:
         return self.agree.take(np.flatnonzero((self.agree.pairs >= 0).all(axis=1)))
 
     @cached_property
-    def sure(self) -> FrameMatches:
-        """The inliers that the gray values leave no doubt of, each on its own."""
+    def is_sure(self) -> Flags:
+        """Of which matches (M,) the gray values leave no doubt, each on its own."""
         grown = self.pair.grown
         if grown is None:
-            return self.agree
-        sure = (
-            self.found.inliers
-            & (grown.correlation >= SURE_CORRELATION)
+            return np.ones(len(self.found.inliers), np.bool_)
+        return (
+            (grown.correlation >= SURE_CORRELATION)
             & (grown.texture >= SURE_TEXTURE)
             & (grown.returned <= SURE_RETURN)
         )
-        return self.pair.matches.take(sure)
+
+    @cached_property
+    def sure(self) -> FrameMatches:
+        """The sure inliers."""
+        return self.pair.matches.take(self.found.inliers & self.is_sure)
 
     @property
     def n_inliers(self) -> int:
@@ -123,3 +130,40 @@ class Evidence:
         if max(len(one.all_kinds()) for one in self.pair.features) > 1:
             return 0.0
         return share_different(self.pair.features, self.described)
+
+    @cached_property
+    def contradicted(self) -> float:
+        """Share of the keypoints between the inliers with a sure match off the geometry.
+
+        Two copies of a template agree where they share its parts, and fit each other elsewhere in
+        ways that no geometry explains; so do pieces that changed places. Of both photographs the
+        smaller share.
+        """
+        off = self.is_sure & (self.pair.residuals(self.found) > OFF * self.pair.threshold)
+        shares = []
+        for k, (features, xy) in enumerate(
+            zip(self.pair.features, self.agree.positions, strict=True)
+        ):
+            inside = within_hull(xy, features.frames[:, :, 2])
+            rows = self.pair.matches.pairs[off, k]
+            count = np.count_nonzero(inside[np.unique(rows[rows >= 0])])
+            shares.append(count / max(int(np.count_nonzero(inside)), 1))
+        return float(min(shares))
+
+
+def within_hull(corners: Floats, asked: Floats) -> Flags:
+    """Which of the positions ``asked`` (N, 2) are in the convex hull of others (M, 2).
+
+    Examples
+    --------
+    >>> square = np.array([[0.0, 0], [4, 0], [4, 4], [0, 4]])
+    >>> within_hull(square, np.array([[1.0, 1], [5, 1]])).tolist()
+    [True, False]
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        sides = ConvexHull(corners).equations
+    except (QhullError, ValueError):  # too few, or on one line
+        return np.zeros(len(asked), np.bool_)
+    return np.asarray((asked @ sides[:, :2].T + sides[:, 2] <= 0).all(axis=1))

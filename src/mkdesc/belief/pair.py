@@ -12,7 +12,7 @@ from mkdesc.geometry.cameras import Camera
 from mkdesc.geometry.estimate import DEFAULT_OPTIONS, SAMPLES, Size, estimate_geometry
 from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.geometry.options import EstimatorOptions
-from mkdesc.geometry.residuals import transfer_errors
+from mkdesc.geometry.residuals import epipolar_errors, transfer_errors
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.growing.grow import GrownMatches
 
@@ -110,11 +110,30 @@ class PhotoPair:
                 return pose
         return deep
 
+    def residuals(self, found: Estimate) -> Floats:
+        """How far (M,), in pixels, the matches are off a geometry."""
+        assert found.matrix is not None
+        here, there = self.ideal
+        if found.geometry == "homography":
+            return transfer_errors(found.matrix, here, there)
+        return epipolar_errors(self.fundamental(found), here, there)
+
+    def fundamental(self, found: Estimate) -> Floats:
+        """An epipolar geometry as a fundamental matrix (3, 3), of pixels without distortion."""
+        assert found.matrix is not None
+        if found.geometry == "fundamental":
+            return found.matrix
+        if found.focal is None:
+            assert self.cameras is not None
+            first, second = (np.linalg.inv(camera.matrix) for camera in self.cameras)
+        else:
+            first, second = (
+                np.linalg.inv(Camera.from_focal(found.focal, width, height).matrix)
+                for height, width in self.sizes
+            )
+        return np.asarray(second.T @ found.matrix @ first, np.float64)
+
     def _off(self, plane: Estimate, deep: Estimate) -> float:
         """Of the inliers of an epipolar geometry, the share that is off a homography."""
-        assert plane.matrix is not None
-        here, there = (xy[deep.inliers] for xy in self.ideal)
-        if not len(here):
-            return 0.0
-        far = transfer_errors(plane.matrix, here, there) > OFF_PLANE * self.threshold
-        return float(far.mean())
+        far = self.residuals(plane)[deep.inliers] > OFF_PLANE * self.threshold
+        return float(far.mean()) if len(far) else 0.0

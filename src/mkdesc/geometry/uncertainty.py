@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.geometry.estimators.base import Estimate, MatchedPoints, essential_matrix
+from mkdesc.geometry.residuals import sampson
 
 #: Step of derivatives, in radians.
 DELTA = 1e-6
@@ -60,20 +61,6 @@ def pose_covariance(found: Estimate, points: MatchedPoints) -> Floats | None:
     spread[3:, 3:] = across.T
     covariance = np.degrees(1.0) ** 2 * (spread @ inner @ spread.T)
     return covariance if np.isfinite(covariance).all() else None
-
-
-def sampson(matrix: Floats, here: Floats, there: Floats) -> Floats:
-    """Sampson errors (M,), with their sign, of homogeneous positions (M, 3).
-
-    Examples
-    --------
-    >>> sideways = essential_matrix(np.eye(3), np.array([1.0, 0, 0]))
-    >>> sampson(sideways, np.array([[0, 0.0, 1]]), np.array([[5, 0.2, 1]])).round(4).tolist()
-    [-0.1414]
-    """
-    along, back = here @ matrix.T, there @ matrix
-    slope = np.sqrt((along[:, :2] ** 2).sum(axis=1) + (back[:, :2] ** 2).sum(axis=1))
-    return np.asarray((there * along).sum(axis=1) / np.maximum(slope, 1e-15), np.float64)
 
 
 def _rays(points: MatchedPoints, focal: float | None) -> tuple[Floats, Floats]:
