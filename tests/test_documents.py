@@ -29,6 +29,7 @@ from mkdesc.cli.app import make_app
 from mkdesc.images.demo import write_demo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+import checks
 import references
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -172,6 +173,11 @@ def test_promises_are_held_by_tests_that_exist():
     assert len(named) > 30
     for file, test in named:
         assert f"def {test}(" in (REPOSITORY / file).read_text(encoding="utf-8"), (file, test)
+
+
+def test_the_table_of_checks_is_the_one_that_decides():
+    text = (DOCS / "matching.md").read_text(encoding="utf-8")
+    assert checks.table_of(text) == checks.table()  # python tools/checks.py writes it
 
 
 @pytest.mark.parametrize("name", ["match", "retrain", "reconstruct"])

@@ -24,6 +24,8 @@ PICTURES = REPOSITORY / "docs" / "gallery"
 #: In the order of the gallery.
 NAMES = (
     "match",
+    "growth",
+    "fit",
     "panorama",
     "changes",
     "wide",
@@ -38,7 +40,7 @@ NAMES = (
     "patch_maps",
     "why_alike",
     "patches",
-    "failure_slanted",
+    "failure_viewpoint",
     "failure_windows",
 )
 #: Pictures of other commands (`mkdesc figures`, `explore`) that pages have thumbnails of.

@@ -25,7 +25,7 @@ COMPILED = ("_numba", "_triton")
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: What the names of the front door are for, by the rooms that they come from.
 FRONT = {
-    "Photographs": ("features", "matching"),
+    "Photographs": ("features", "geometry", "matching"),
     "Collections of photographs": ("retrieval",),
     "Patches and models": ("descriptor", "models"),
     "Kernels": ("kernels", "visual"),
