@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
+import torch
 
 import mkdesc
 from mkdesc.datasets.poses import read_pose_pairs
@@ -27,6 +28,7 @@ from mkdesc.geometry import Camera
 from mkdesc.images import read_gray
 from mkdesc.matching.growing.dense import grow_dense
 from mkdesc.matching.growing.fitting import EXACT, ROUGH, fit_places
+from mkdesc.matching.growing.fitting_torch import make_fitter
 from mkdesc.matching.growing.grow import grow_matches
 from mkdesc.matching.growing.pyramid import make_pyramid
 
@@ -102,6 +104,7 @@ def speed(data: Path, rounds: int = 5) -> None:
         one, two = (methods.see("default", image) for image in images)
         pairs = mkdesc.match_descriptors(one.descriptors, two.descriptors, ratio=None).pairs
         pyramids = [make_pyramid(image) for image in images]
+        tensors = make_fitter(torch.device("cpu"), *pyramids)
         found = grow_matches(*pyramids, one.points, two.points, pairs, n_threads=1)
         guess = np.column_stack([found.points_b + 0.7, found.maps.reshape(-1, 4)])
         print(f"\n{name}, {len(one.points)} and {len(two.points)} keypoints, {len(pairs)} pairs")
@@ -112,8 +115,9 @@ def speed(data: Path, rounds: int = 5) -> None:
         print(f"grown from both, with pyramids, ms: {1e3 * seconds:.1f}")
         for label, level, rule in (("rough", 1, ROUGH), ("exact", 0, EXACT)):
             arguments = *pyramids, found.points_a, guess, level, rule
-            seconds = fastest(lambda arguments=arguments: fit_places(*arguments), rounds)
-            print(f"one {label} fit from 1 px away, us: {1e6 * seconds / len(guess):.2f}")
+            for how, fit in (("", fit_places), (" by PyTorch", tensors)):
+                seconds = fastest(lambda fit=fit, given=arguments: fit(*given), rounds)
+                print(f"one {label} fit{how} from 1 px away, us: {1e6 * seconds / len(guess):.2f}")
         for grid in (8, 4):
             arguments = *pyramids, found, grid
             seconds = fastest(lambda given=arguments: grow_dense(*given, n_threads=1), 2)

@@ -67,7 +67,10 @@ def grow_pair(
     maps = affinities(tentative.a, tentative.b)[:, :, :2]
     one, two = pyramids
     grown = grow_matches(
-        one, two, at_a, at_b, tentative.pairs, how, maps=maps, n_threads=n_threads
+        *(one, two, at_a, at_b, tentative.pairs, how),
+        maps=maps,
+        n_threads=n_threads,
+        device=options.device,
     )
     matches = _as_frames(grown, tentative)
     over = overlaid(features, matches, options.sizes)

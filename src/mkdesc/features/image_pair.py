@@ -79,7 +79,7 @@ def match_images(
         floats in [0, 1]. Files are turned as their EXIF data say, as ``cv2.imread`` does.
     features
         What detects and describes; None: ``Features(2000)``. If they have a device, descriptors
-        are matched there, too.
+        are matched and gray values fitted there, too.
     grow
         Whether to fit mutual nearest neighbours to the gray values, and grow matches from what
         fits (:func:`mkdesc.grow_matches`); or its options. False: nearest neighbours alone.

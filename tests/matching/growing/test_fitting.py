@@ -88,6 +88,23 @@ def test_compiled_fits_are_as_defined(rng, texture, as_photograph, name, level):
     assert same >= 0.95 * fits  # one in single precision may take one step more
 
 
+def test_maps_by_the_root_of_two_take_the_levels_of_the_definition(rng, texture, as_photograph):
+    """As between keypoints of octaves; which level is nearest must not be a matter of rounding."""
+    one = make_pyramid(as_photograph(texture(SHAPE)))
+    places = rng.uniform(60, 200, (60, 2))
+    for scale in (0.5**0.5, 2**0.5):
+        turns = rng.uniform(0, 2 * np.pi, 60)
+        cos, sin = scale * np.cos(turns), scale * np.sin(turns)
+        guess = np.column_stack([places, cos, -sin, sin, cos])
+        rule = Rule(0, 0, 4.0, 0.1)  # no step: what is compared is what is sampled
+        found = fit_places(one, one, places, guess, 0, rule)
+        for k in range(len(places)):
+            local = guess[k, 2:].reshape(2, 2)
+            expected = fit_place(one, one, places[k], places[k], local, 0, rule)
+            assert found.correlation[k] == pytest.approx(expected.correlation, abs=1e-4)
+            assert found.texture[k] == pytest.approx(expected.texture, rel=1e-3)
+
+
 def test_texture_of_a_wave_is_none_and_that_of_two_is_in_closed_form():
     """Deviation 1: A cos(k x) has the mean square derivative k^2, along x alone."""
     x = np.arange(200)

@@ -9,7 +9,7 @@ from mkdesc._support.check import check_integer
 from mkdesc._support.threads import checked_threads
 from mkdesc.matching.growing.fitting import Floats
 from mkdesc.matching.growing.grow import GrownMatches
-from mkdesc.matching.growing.growth import grow_from
+from mkdesc.matching.growing.growth import choose_fitter, grow_from
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid, make_pyramid
 
@@ -22,12 +22,13 @@ def grow_dense(
     options: GrowOptions | None = None,
     *,
     n_threads: int | None = None,
+    device: str | None = None,
 ) -> GrownMatches:
     """Grow matches to the places of a grid on the first photograph.
 
     Parameters
     ----------
-    image_a, image_b
+    image_a, image_b, n_threads, device
         As for :func:`~mkdesc.matching.growing.grow.grow_matches`.
     matches
         What that has found: they predict the first places, which predict the next.
@@ -35,8 +36,6 @@ def grow_dense(
         Pixels from place to place.
     options
         What is accepted; None: what suits most photographs.
-    n_threads
-        Number of threads; None: one per core. The matches are the same.
 
     Returns
     -------
@@ -65,7 +64,8 @@ def grow_dense(
     found[n:] = np.column_stack([matches.points_b, matches.maps.reshape(known, 4)])
     correlation[n:] = matches.correlation
     places = np.concatenate([places, matches.points_a])
-    grown = grow_from(one, two, places, found, correlation, options, threads)
+    fit = choose_fitter(one, two, threads, device)
+    grown = grow_from(one, two, places, found, correlation, options, fit, threads)
     kept = np.flatnonzero(grown.rows < n)
     return GrownMatches(
         grown.points[kept],

@@ -25,6 +25,7 @@ from mkdesc.matching.growing.window import (
     LARGEST,
     LONGEST_STEP,
     MAX_IDLE,
+    MAX_SPARSE,
     MAX_SWELLING,
     MAX_UNREST,
     MIN_DETERMINANT,
@@ -90,7 +91,7 @@ def sums(room):
 def nearest_level(spacing, levels):
     """The level whose pixels are as far apart as samples should be."""
     level = 0
-    while spacing * spacing > 2 and level < len(levels) - 1:
+    while spacing * spacing > MAX_SPARSE and level < len(levels) - 1:
         level += 1
         spacing *= 0.5
     return level

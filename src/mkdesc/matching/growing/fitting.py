@@ -66,6 +66,10 @@ class Fits(NamedTuple):
     texture: Floats
 
 
+#: What fits places as :func:`fit_places` does: (one, two, places, guess, level, rule).
+Fitter = Callable[[Pyramid, Pyramid, Floats, Floats, int, Rule], Fits]
+
+
 def fit_places(
     one: Pyramid,
     two: Pyramid,

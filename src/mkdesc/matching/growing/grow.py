@@ -10,8 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from mkdesc._support.threads import checked_threads
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.matching.growing.arguments import checked_guesses
-from mkdesc.matching.growing.fitting import ROUGH, Fits, Floats, fit_places
-from mkdesc.matching.growing.growth import SEED_LEVEL, Grown, best_of_each, grow_from, turned
+from mkdesc.matching.growing.fitting import ROUGH, Fits, Floats
+from mkdesc.matching.growing.growth import (
+    SEED_LEVEL,
+    Grown,
+    best_of_each,
+    choose_fitter,
+    grow_from,
+    turned,
+)
 from mkdesc.matching.growing.merging import name_nearest, one_for_each_place
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid, make_pyramid
@@ -65,6 +72,7 @@ def grow_matches(
     *,
     maps: ArrayLike | None = None,
     n_threads: int | None = None,
+    device: str | None = None,
 ) -> GrownMatches:
     """Matches that the photographs confirm, at and between the keypoints that were matched.
 
@@ -91,6 +99,9 @@ def grow_matches(
         than the keypoints' sigmas and angles say.
     n_threads
         Number of threads; None: one per core. The matches are the same.
+    device
+        Where PyTorch fits, such as ``"cuda"``: places are those of the CPU to some hundredths of a
+        pixel. None and ``"cpu"``: compiled loops.
 
     Returns
     -------
@@ -111,10 +122,11 @@ def grow_matches(
     one, two = make_pyramid(image_a), make_pyramid(image_b)
     given = checked_guesses(keypoints_a, keypoints_b, pairs, maps)
     (i, j), (at_a, at_b) = given.pairs.T, (given.places_a, given.places_b)
-    forth = fit_places(one, two, at_a[i], given.guess, SEED_LEVEL, ROUGH, threads)
+    fit = choose_fitter(one, two, threads, device)
+    forth = fit(one, two, at_a[i], given.guess, SEED_LEVEL, ROUGH)
     back = Fits(turned(at_a[i], forth.found, at_b[j]), forth.correlation, forth.texture)
-    from_a = grow_from(one, two, at_a, *best_of_each(len(at_a), i, forth), options, threads)
-    from_b = grow_from(two, one, at_b, *best_of_each(len(at_b), j, back), options, threads)
+    from_a = grow_from(one, two, at_a, *best_of_each(len(at_a), i, forth), options, fit, threads)
+    from_b = grow_from(two, one, at_b, *best_of_each(len(at_b), j, back), options, fit, threads)
     return _merged(from_a, from_b, at_a, at_b, options)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from mkdesc.matching.growing.fitting import EXACT, Fits, Floats, fit_places
+from mkdesc.matching.growing.fitting import EXACT, Fits, Fitter, Floats, fit_places
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid
 from mkdesc.matching.growing.rounds import Integers, count_support, find_neighbours, grow
@@ -49,6 +50,18 @@ class Grown(NamedTuple):
         return Grown(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
 
+def choose_fitter(one: Pyramid, two: Pyramid, n_threads: int, device: str | None) -> Fitter:
+    """What fits places of these photographs: threads, or a device."""
+    if device in (None, "cpu"):  # where compiled loops are faster than PyTorch
+        return partial(fit_places, n_threads=n_threads)
+    from mkdesc._support.launching import chosen_device
+
+    where = chosen_device(device)
+    from mkdesc.matching.growing.fitting_torch import make_fitter
+
+    return make_fitter(where, one, two)
+
+
 def grow_from(
     one: Pyramid,
     two: Pyramid,
@@ -56,6 +69,7 @@ def grow_from(
     found: Floats,
     correlation: Floats,
     options: GrowOptions,
+    fit: Fitter,
     n_threads: int = 1,
 ) -> Grown:
     """Grow from one photograph, fit once more, and check there and back.
@@ -70,8 +84,10 @@ def grow_from(
         (N, 6) and (N,): what is known of them, the seeds. The correlation is -1 where nothing is.
     options
         What is accepted.
+    fit
+        What fits places.
     n_threads
-        How many work.
+        How many predict where they are.
     """
     near = find_neighbours(places, options.neighbours)
     known = np.full(len(places), -1.0)
@@ -80,9 +96,9 @@ def grow_from(
     agree = count_support(places[seeds], around, found[seeds], correlation[seeds], options)
     seeds = seeds[agree >= SEED_SUPPORT]
     known[seeds] = correlation[seeds]
-    found, known = grow(one, two, places, near, found, known, options, n_threads)
+    found, known = grow(one, two, places, near, found, known, options, fit, n_threads)
     rows = np.flatnonzero(known >= 0)
-    last = fit_places(one, two, places[rows], found[rows], LAST_LEVEL, EXACT, n_threads)
+    last = fit(one, two, places[rows], found[rows], LAST_LEVEL, EXACT)
     good = last.correlation >= options.min_correlation
     found[rows[good]], known[rows[good]] = last.found[good], last.correlation[good]
     agree = count_support(places, near, found, known, options)
@@ -90,7 +106,7 @@ def grow_from(
     rows, texture = rows[kept], last.texture[kept]
     points, there = places[rows], found[rows]
     guess = turned(points, there, there[:, :2])
-    back = fit_places(two, one, there[:, :2], guess, BACK_LEVEL, EXACT, n_threads)
+    back = fit(two, one, there[:, :2], guess, BACK_LEVEL, EXACT)
     returned = np.hypot(*(back.found[:, :2] - points).T)
     kept = (back.correlation >= options.min_correlation) & (returned <= options.max_return)
     rows = rows[kept]

@@ -65,6 +65,7 @@ from mkdesc.matching.growing.window import (
     LARGEST,
     LONGEST_STEP,
     MAX_IDLE,
+    MAX_SPARSE,
     MAX_SWELLING,
     MAX_UNREST,
     MIN_DETERMINANT,
@@ -184,7 +185,9 @@ def _sample(pyramid: Pyramid, level: int, xy: Floats) -> Floats:
 
 def _nearest_level(pyramid: Pyramid, spacing: float) -> int:
     """The level whose pixels are about as far apart."""
-    return int(np.clip(np.ceil(np.log2(spacing) - 0.5), 0, len(pyramid.levels) - 1))
+    return int(
+        np.clip(np.ceil(np.log2(spacing) - 0.5 * np.log2(MAX_SPARSE)), 0, len(pyramid.levels) - 1)
+    )
 
 
 def _is_inside(pyramid: Pyramid, xy: Floats) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import Structure, array_type, type_of
 from mkdesc._support.threads import in_threads
-from mkdesc.matching.growing.fitting import ROUGH, Floats, parts_of, pyramid_type, rule_type
+from mkdesc.matching.growing.fitting import ROUGH, Fitter, Floats, parts_of
 from mkdesc.matching.growing.options import GrowOptions
 from mkdesc.matching.growing.pyramid import Pyramid
 
@@ -28,12 +28,21 @@ Integers = NDArray[np.int64]
 
 
 class Growth(NamedTuple):
-    """What a round accepts; see :class:`~mkdesc.matching.growing.options.GrowOptions`."""
+    """Which predictions a round tries.
 
-    level: int
-    least: float
-    better: float
-    texture: float
+    Attributes
+    ----------
+    right, bottom
+        The last pixel of the other photograph: predictions beyond it are not tried.
+    tolerance, share
+        What a prediction must be off the match that is known; see
+        :class:`~mkdesc.matching.growing.options.GrowOptions`.
+    same
+        See ``SAME``.
+    """
+
+    right: float
+    bottom: float
     tolerance: float
     share: float
     same: float
@@ -51,20 +60,19 @@ class State(NamedTuple):
     found, correlation
         (N, 6) and (N,): their matches, as :class:`~mkdesc.matching.growing.fitting.Fits` has
         them; the correlation is -1 where there is none.
-    next, reached
-        The same, of this round.
     tried, tries
         (N, T, 2) and (N,): predictions that were tried, and how many.
+    chosen
+        (N,): the neighbours whose predictions are tried in this round; -1 where none is.
     """
 
     places: Floats
     near: Integers
     found: Floats
     correlation: Floats
-    next: Floats
-    reached: Floats
     tried: Floats
     tries: Integers
+    chosen: Integers
 
 
 def grow(
@@ -75,6 +83,7 @@ def grow(
     found: Floats,
     correlation: Floats,
     options: GrowOptions,
+    fit: Fitter,
     n_threads: int = 1,
 ) -> tuple[Floats, Floats]:
     """Let matches grow to their neighbours until nothing new is found.
@@ -87,8 +96,10 @@ def grow(
         As in :class:`State`.
     options
         What is accepted.
+    fit
+        What fits the predictions.
     n_threads
-        How many work.
+        How many choose them.
 
     Returns
     -------
@@ -98,22 +109,30 @@ def grow(
     n = len(places)
     found, correlation = found.copy(), correlation.copy()
     state = State(
-        *(places, near, found, correlation, found.copy(), np.full(n, -1.0)),
-        *(np.zeros((n, options.tries, 2)), np.zeros(n, np.int64)),
+        *(places, near, found, correlation),
+        *(np.empty((n, options.tries, 2)), np.zeros(n, np.int64), np.empty(n, np.int64)),
     )
-    growth = Growth(
-        *(LEVEL, options.min_correlation, BETTER, options.min_texture),
-        *(options.tolerance, options.tolerance_share, SAME),
-    )
-    loop = _compiled_round()
+    _, height, width = two.levels[0].tolist()
+    growth = Growth(width - 1.0, height - 1.0, options.tolerance, options.tolerance_share, SAME)
+    loop = _compiled_choice()
 
-    def tried(part: tuple[int, int]) -> int:
-        return loop(one, two, *part, state, growth, ROUGH)
+    def choose(part: tuple[int, int]) -> None:
+        loop(*part, state, growth)
 
-    while any(in_threads(tried, parts_of(n, n_threads), n_threads)):
-        new = np.flatnonzero(state.reached >= 0)
-        found[new], correlation[new] = state.next[new], state.reached[new]
-        state.reached[new] = -1
+    while True:
+        in_threads(choose, parts_of(n, n_threads), n_threads)
+        rows = np.flatnonzero(state.chosen >= 0)
+        if not len(rows):
+            break
+        guess = np.column_stack(
+            [state.tried[rows, state.tries[rows] - 1], found[state.chosen[rows], 2:]]
+        )
+        fits = fit(one, two, places[rows], guess, LEVEL, ROUGH)
+        good = fits.correlation > correlation[rows] + BETTER
+        good &= (fits.correlation >= options.min_correlation) & (
+            fits.texture >= options.min_texture
+        )
+        found[rows[good]], correlation[rows[good]] = fits.found[good], fits.correlation[good]
     return found, correlation
 
 
@@ -160,15 +179,13 @@ _KNOWN = (
 
 
 @locked_cache
-def _compiled_round() -> Callable[..., int]:
-    made = (_written("float64", 2), _written("float64", 1))
-    tried = (_written("float64", 3), _written("int64", 1))
+def _compiled_choice() -> Callable[..., None]:
+    tried = (_written("float64", 3), _written("int64", 1), _written("int64", 1))
     arguments = (
-        *(pyramid_type(), pyramid_type(), "int64", "int64"),
-        Structure(State, (*_KNOWN, *made, *tried)),
-        *(type_of(Growth(1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)), rule_type()),
+        *("int64", "int64", Structure(State, (*_KNOWN, *tried))),
+        type_of(Growth(1.0, 1.0, 1.0, 1.0, 1.0)),
     )
-    return compile_loop("mkdesc.matching.growing.rounds_numba:grow_round", arguments)
+    return compile_loop("mkdesc.matching.growing.rounds_numba:choose_tries", arguments)
 
 
 @locked_cache

@@ -1,4 +1,4 @@
-"""The compiled loops of :mod:`mkdesc.matching.growing.grow`: one round of growth, and support."""
+"""The compiled loops of :mod:`mkdesc.matching.growing.rounds`: predictions, and support."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 from numba import njit
 
 from mkdesc._support.compiling import CAREFUL
-from mkdesc.matching.growing.fit_numba import fit
-from mkdesc.matching.growing.template_numba import make_room
 
 
 @njit(**CAREFUL)
@@ -57,61 +55,41 @@ def count_support(places, near, found, correlation, tolerance, share, out):
                 out[j] += 1
 
 
-def grow_round(one, two, start, stop, state, growth, rule):
-    """One try of each of some places, predicted by the best of its neighbours not yet tried.
+def choose_tries(start, stop, state, growth):
+    """What to try next for each of some places: what the best of its neighbours expects there.
 
     Parameters
     ----------
-    one, two : Pyramid
     start, stop : int
         Which of the places.
     state : State
     growth : Growth
-    rule : Rule
-
-    Returns
-    -------
-    int
-        How many were tried.
     """
-    room, at = make_room(), np.empty(2)
-    places, found, correlation = state.places, state.found, state.correlation
-    count = 0
+    at = np.empty(2)
     for j in range(start, stop):
-        i = choose_neighbour(two, j, state, growth, at)
+        i = choose_neighbour(j, state, growth, at)
+        state.chosen[j] = i
         if i < 0:
             continue
-        count += 1
-        predict(places, found, i, j, at)
+        predict(state.places, state.found, i, j, at)
         tries = state.tries[j]
         state.tried[j, tries, 0], state.tried[j, tries, 1] = at[0], at[1]
         state.tries[j] = tries + 1
-        state.next[j, 0], state.next[j, 1] = at[0], at[1]
-        for k in range(2, 6):
-            state.next[j, k] = found[i, k]
-        new = fit(
-            *(one, two, places[j, 0], places[j, 1], state.next, j, growth.level, rule, room),
-        )
-        better = new > correlation[j] + growth.better
-        if better and new >= growth.least and room.texture[0] >= growth.texture:
-            state.reached[j] = new
-    return count
 
 
 @njit(**CAREFUL)
-def choose_neighbour(two, j, state, growth, at):
+def choose_neighbour(j, state, growth, at):
     """The neighbour with the highest correlation that expects place ``j`` where nobody looked."""
     if state.tries[j] == state.tried.shape[1]:
         return -1
     found, correlation, tried = state.found, state.correlation, state.tried
-    right, bottom = two.levels[0, 2] - 1, two.levels[0, 1] - 1
     best, chosen = 0.0, -1
     for k in range(state.near.shape[1]):
         i = state.near[j, k]
         if i < 0 or correlation[i] <= best:
             continue
         far = predict(state.places, found, i, j, at)
-        if not (0 <= at[0] <= right and 0 <= at[1] <= bottom):
+        if not (0 <= at[0] <= growth.right and 0 <= at[1] <= growth.bottom):
             continue
         within = growth.tolerance + growth.share * far
         if correlation[j] >= 0 and apart(at[0], at[1], found[j, 0], found[j, 1]) < within:

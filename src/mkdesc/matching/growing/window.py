@@ -22,6 +22,9 @@ MIN_GAIN, MAX_IDLE = 1e-4, 2
 MAX_UNREST = 0.5
 #: Determinants of local maps that are fitted are between this and its inverse.
 MIN_DETERMINANT = 1e-4
+#: Samples are at most the root of this times as far apart as pixels of their level. A bit more
+#: than 2: between keypoints they are often the root of 2, and no rounding should decide.
+MAX_SPARSE = 2.001
 #: Numbers of local maps are at most this; what is as good as nothing.
 LARGEST, TINY = 1e4, 1e-9
 
