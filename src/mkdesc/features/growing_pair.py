@@ -66,7 +66,7 @@ def grow_pair(
     grown = grow_matches(
         one, two, at_a, at_b, tentative.pairs, how, maps=maps, n_threads=n_threads
     )
-    matches = _as_frames(grown, tentative)
+    matches = as_frames(grown, tentative)
     over = overlaid(features, matches, options.sizes)
     grown = grown.take(~over)
     pair = PhotoPair(
@@ -81,7 +81,7 @@ def grow_pair(
     return GrownPair(pair, grown)
 
 
-def _as_frames(grown: GrownMatches, tentative: FrameMatches) -> FrameMatches:
+def as_frames(grown: GrownMatches, tentative: FrameMatches) -> FrameMatches:
     """Grown matches as frames: the windows that were fitted.
 
     Distances are those of tentative matches of the same keypoints, and NaN elsewhere.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mkdesc.geometry.estimators.base import Estimate, MatchedPoints
+from mkdesc.geometry.uncertainty import sampson
+
 Floats = NDArray[np.float64]
 
 
@@ -32,3 +35,42 @@ def _distances(matrix: Floats, a: Floats, b: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.linalg.norm(mapped[:, :2] / mapped[:, 2:] - b, axis=1)
     return np.where(mapped[:, 2] * side > 0, found, np.inf)
+
+
+def geometry_errors(found: Estimate, points: MatchedPoints) -> Floats:
+    """How far matches (M,) are off a geometry, in pixels, as its estimator measured them.
+
+    Parameters
+    ----------
+    found
+        A homography: distances in the second image. Any other geometry: Sampson's errors.
+    points
+        The matches, without distortion; with the cameras of an essential matrix, or with the
+        centres where the focal length was estimated.
+
+    Examples
+    --------
+    >>> sideways = Estimate(np.diag([1.0, 1, 1]), np.ones(1, bool), "homography")
+    >>> geometry_errors(sideways, MatchedPoints(np.array([[1.0, 2]]), np.array([[4.0, 6]])))
+    array([5.])
+    """
+    assert found.matrix is not None
+    if found.geometry == "homography":
+        return _distances(found.matrix, points.here, points.there)
+    here, there = (np.column_stack([xy, np.ones(len(xy))]) for xy in points[:2])
+    first, second = _to_rays(found, points)
+    return np.abs(sampson(second.T @ found.matrix @ first, here, there))
+
+
+def _to_rays(found: Estimate, points: MatchedPoints) -> tuple[Floats, Floats]:
+    """What makes of pixels (3, 3) what a matrix is for: rays, or pixels as they are."""
+    if found.geometry == "fundamental":
+        return np.eye(3), np.eye(3)
+    if found.focal is None:
+        assert points.cameras is not None
+        inverse = [np.linalg.inv(camera.matrix) for camera in points.cameras]
+        return np.asarray(inverse[0], np.float64), np.asarray(inverse[1], np.float64)
+    assert points.centres is not None
+    f = found.focal
+    one, two = (np.array([[1, 0, -x], [0, 1, -y], [0, 0, f]]) / f for x, y in points.centres)
+    return one, two
