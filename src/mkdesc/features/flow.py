@@ -26,8 +26,8 @@ Flags = NDArray[np.bool_]
 TOLERANCE, TOLERANCE_SHARE = 2.0, 0.15
 #: In a triangle, it is at most this, in pixels.
 MAX_TOLERANCE = 4.0
-#: The longest side of a triangle, as a share of the longer side of the photograph.
-REACH = 0.1
+#: The longest side of a triangle, as a share of the longer side of the photograph; or pixels.
+REACH, MIN_REACH = 0.1, 32.0
 #: Pixels from a match that its window showed.
 SHOWN = RADIUS + 0.5
 #: Matches that hang together count if there are so many, and this share of them are inliers.
@@ -94,8 +94,8 @@ def hanging_together(matches: LocalMaps, inliers: Flags) -> Flags:
     graph = coo_array((np.ones(agree.sum()), ends[agree].T), (count, count))
     _, part = connected_components(graph, directed=False)
     size, good = np.bincount(part), np.bincount(part, inliers)
-    kept = (size >= MIN_TOGETHER) & (good >= MIN_INLIERS * size)
-    return np.asarray(kept[part])
+    kept = ((size >= MIN_TOGETHER) & (good >= MIN_INLIERS * size))[part]
+    return np.asarray(kept) if kept.any() else inliers
 
 
 def interpolate(
@@ -134,7 +134,9 @@ def interpolate(
     confidence = np.zeros(rows * columns, np.float32)
     tree = cKDTree(matches.here)
     mesh = _mesh(matches.here)
-    trust = np.empty(0) if mesh is None else _trust(matches, mesh, REACH * max(shape))
+    trust = (
+        np.empty(0) if mesh is None else _trust(matches, mesh, max(REACH * max(shape), MIN_REACH))
+    )
     step = max(1, BLOCK // columns) * columns
     for first in range(0, rows * columns, step):
         block = slice(first, min(first + step, rows * columns))

@@ -90,7 +90,8 @@ def _decoded(data: bytes) -> Pixels:
 
 def _decode_as(image: Any, arguments: Callable[[Any], Any]) -> None:
     """Let an image of Pillow's be decoded with other arguments."""
-    image.tile = [(*tile[:3], arguments(tile[3])) for tile in image.tile]
+    make = getattr(type(image.tile[0]), "_make", tuple)  # Pillow 11 gave the four names
+    image.tile = [make((*tile[:3], arguments(tile[3]))) for tile in image.tile]
 
 
 def _raw_mode(image: Any) -> str:
