@@ -3,7 +3,7 @@
 Matches are the corners of triangles (Delaunay's). In a triangle whose corners predict each other,
 a pixel has the mean of what the three local maps predict, weighted by its barycentric coordinates.
 In others, where depth jumps, and outside of all, a pixel has what the nearest match predicts, if
-that match's window showed it; so there is no extrapolation beyond that.
+it is in that match's window, or little beyond; there is no other extrapolation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ TOLERANCE, TOLERANCE_SHARE = 2.0, 0.15
 MAX_TOLERANCE = 4.0
 #: The longest side of a triangle, as a share of the longer side of the photograph; or pixels.
 REACH, MIN_REACH = 0.1, 32.0
-#: Pixels from a match that its window showed.
-SHOWN = RADIUS + 0.5
+#: Pixels from a match up to which its map is believed: its window, and some more.
+SHOWN = RADIUS + 5.0
 #: Matches that hang together count if there are so many, and this share of them are inliers.
 MIN_TOGETHER, MIN_INLIERS = 6, 0.25
 #: Pixels that are computed at a time: bounds the memory.
