@@ -1,9 +1,9 @@
 """Photographs laid over each other, where the truth is known, beside OpenCV and scikit-image.
 
 Real photographs of up to a megapixel are warped in known ways, and get another exposure and noise.
-Each method finds where the pixels of the first are in the second. Counted are pixels that both show:
-what share is found to a pixel (holes and refusals count as wrong), and the median error of what is
-found. All in one thread, CPU seconds.
+Each method finds where the pixels of the first are in the second. Counted are pixels that both
+show: what share is found to a pixel (holes and refusals count as wrong), and the median error of
+what is found. All in one thread, CPU seconds.
 
 ``python benchmarks/aligning.py``; ``--photographs 2`` for fewer. scikit-image is optional. What is
 chosen in ``mkdesc.features.flow`` was chosen on ../shared/data/photos; these are others.
@@ -140,7 +140,7 @@ def by_mkdesc(way: str) -> Callable[[Array, Array], Array | None]:
 
 
 def by_sift(first: Array, second: Array) -> Array | None:
-    sift = cv2.SIFT_create(2000)
+    sift = cv2.SIFT_create(2000, enable_precise_upscale=True)
     (a, one), (b, two) = (sift.detectAndCompute(image, None) for image in (first, second))
     near = cv2.BFMatcher().knnMatch(one, two, k=2)
     good = [m for m, n in near if m.distance < 0.8 * n.distance]
@@ -234,9 +234,12 @@ def unrelated(files: list[Path]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--photographs", type=int, default=len(PHOTOGRAPHS))
+    parser.add_argument("--methods", default="", help="only those with this in their names")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
+    for method in [one for one in METHODS if arguments.methods not in one]:
+        del METHODS[method]
     files = [arguments.data / name for name in PHOTOGRAPHS[: arguments.photographs]]
     for find in METHODS.values():  # compile and load
         small = make_pair(files[0], next(iter(WARPS)), np.random.default_rng(9))

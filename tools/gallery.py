@@ -24,6 +24,7 @@ PICTURES = REPOSITORY / "docs" / "gallery"
 #: In the order of the gallery.
 NAMES = (
     "match",
+    "align",
     "panorama",
     "changes",
     "wide",
