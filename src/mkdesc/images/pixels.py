@@ -24,6 +24,8 @@ from mkdesc.images.writing import OWN_PICTURE
 _PNG_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 #: How Pillow names the order of the bytes of 16 bits, and the other order.
 _OTHER_ORDER = {"B": "L", "L": "B", "N": "B" if sys.byteorder == "little" else "L"}
+#: Pillow's names of the formats that are read.
+_FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 #: Bytes of a colour profile, at most.
 _MAX_PROFILE = 1 << 24
 
@@ -66,7 +68,7 @@ def read_pixels(path: str | Path) -> Pixels:
 def _decoded(data: bytes) -> Pixels:
     from PIL import Image
 
-    image = Image.open(BytesIO(data))
+    image = Image.open(BytesIO(data), formats=_FORMATS)
     profile = image.info.get("icc_profile") or None
     if profile is not None and len(profile) > _MAX_PROFILE:
         profile = None
@@ -76,7 +78,7 @@ def _decoded(data: bytes) -> Pixels:
         _decode_as(image, lambda _: "RGBA")
         return Pixels(_turned(image).view(">u2").astype(np.uint16), profile)
     if ";16" in raw and not image.mode.startswith("I"):
-        low = Image.open(BytesIO(data))
+        low = Image.open(BytesIO(data), formats=_FORMATS)
         _decode_as(low, _other_order)
         upper, lower = (_turned(one) for one in (image, low))
         return Pixels(_blue_first(upper.astype(np.uint16) << 8 | lower), profile)
