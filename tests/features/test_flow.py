@@ -195,3 +195,22 @@ def test_what_agrees_with_nothing_around_it_or_with_no_inlier_does_not_count():
     there[elsewhere] += [70, 5]
     kept = hanging_together(made_up(places, there), ~(alone | elsewhere))
     assert np.array_equal(kept, ~(alone | elsewhere))
+
+
+def test_places_twice_or_nearly_on_a_line_leave_numbers_everywhere():
+    places = lattice((60, 60))
+    places = np.concatenate([places, places[:9], places[:9] + 1e-9, [[4.9999999, 30]]])
+    flow = interpolate(made_up(places, places + 1), (60, 60), (99, 99))
+    known = np.isfinite(flow.field[..., 0])
+    assert known.all()
+    assert np.allclose(flow.field, 1, atol=1e-4)
+    assert np.isfinite(flow.confidence).all()
+
+
+def test_twelve_bits_in_sixteen_are_warped_by_matches_of_brighter_ones(bent):
+    dark = bent.first.astype(np.uint16) * 16, bent.second.astype(np.uint16) * 16
+    matches = mkdesc.match_images(16 * dark[0], 16 * dark[1], mkdesc.Features(800), grid=8)
+    found = matches.warp(dark[1], "flow")
+    off = np.abs(found.image / 16 * 0.8 + 20 - bent.first)[found.seen & bent.shown]
+    assert found.image.dtype == np.uint16
+    assert np.percentile(off, 90) < 6

@@ -148,9 +148,8 @@ def interpolate(
         if mesh is not None:
             _inside(matches, mesh, trust, at, there, sure)
         _around(matches, tree, at, there, sure)
-        with np.errstate(invalid="ignore"):
-            out = ((there < -0.5) | (there > np.array(other[::-1]) - 0.5)).any(axis=1)
-        there[out], sure[out] = np.nan, 0
+        shown = ((there >= -0.5) & (there <= np.array(other[::-1]) - 0.5)).all(axis=1)
+        there[~shown], sure[~shown] = np.nan, 0
         field[block], confidence[block] = there - at, sure
     return Flow(field.reshape(rows, columns, 2), confidence.reshape(rows, columns))
 
