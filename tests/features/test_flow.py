@@ -50,6 +50,9 @@ def test_other_shapes_show_the_same_field(matched):
     assert np.nanmax(np.abs(third[:, 50] - whole[1::3, 200 - 1])) < 0.2
     with pytest.raises(ValueError, match="shape: expected an integer >= 1, got 0"):
         matched.flow((0, 10))
+    for shape in (5, (5,), (5, 6, 2)):
+        with pytest.raises(ValueError, match="shape: expected rows and columns, got"):
+            matched.flow(shape)
 
 
 def test_matches_on_the_grid_are_of_no_keypoint_and_have_the_maps_of_the_warp(bent, bend, matched):

@@ -127,16 +127,17 @@ def interpolate(
 
     if np.isnan(matches.correlation).any():
         raise ValueError("flow: needs local maps; expected matches that were grown (grow=True)")
-    rows, columns = size or shape
+    if size is not None and np.shape(size) != (2,):
+        raise ValueError(f"shape: expected rows and columns, got {size!r}")
+    rows, columns = shape if size is None else size
     for value in (rows, columns):
         check_integer("shape", value)
     field = np.full((rows * columns, 2), np.nan, np.float32)
     confidence = np.zeros(rows * columns, np.float32)
     tree = cKDTree(matches.here)
     mesh = _mesh(matches.here)
-    trust = (
-        np.empty(0) if mesh is None else _trust(matches, mesh, max(REACH * max(shape), MIN_REACH))
-    )
+    reach = max(REACH * max(shape), MIN_REACH)
+    trust = np.empty(0) if mesh is None else _trust(matches, mesh, reach)
     step = max(1, BLOCK // columns) * columns
     for first in range(0, rows * columns, step):
         block = slice(first, min(first + step, rows * columns))
