@@ -33,7 +33,7 @@ def command(
             metavar="auto|homography|flow",
             help="homography: a flat scene, or a camera that only turned. flow: a field that "
             "follows depth and what bends or moves; it has holes. auto: a homography if it "
-            "explains the matches everywhere.",
+            "explains the matches nearly everywhere.",
         ),
     ] = "auto",
     blink: Annotated[

@@ -235,7 +235,7 @@ def align(
         ``"homography"``: a flat scene, or a camera that only turned; covers everything.
         ``"flow"``: by a field that follows the scene's depth and what bends or moves in it; it has
         holes where there is no texture, and where only one photograph shows something.
-        ``"auto"``: a homography if it explains the matches everywhere to a pixel, otherwise the
+        ``"auto"``: a homography if it explains matches nearly everywhere to a pixel, otherwise the
         field.
     grid
         Pixels between places of the first photograph that are matched, where possible.

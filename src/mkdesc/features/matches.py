@@ -283,7 +283,7 @@ class ImageMatches:
         by
             ``"homography"``: a flat scene, or a camera that only turned. ``"flow"``: by
             :meth:`flow`; what is not known remains unseen. ``"auto"``: a homography if there is
-            one that explains the matches everywhere.
+            one that explains the matches nearly everywhere.
 
         Examples
         --------
