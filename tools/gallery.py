@@ -26,6 +26,7 @@ NAMES = (
     "match",
     "growth",
     "fit",
+    "align",
     "panorama",
     "changes",
     "wide",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.descriptor import MKD as MKD
     from mkdesc.features import Features as Features
     from mkdesc.features import ImageMatches as ImageMatches
+    from mkdesc.features import align as align
     from mkdesc.features import load_features as load_features
     from mkdesc.features import match_images as match_images
     from mkdesc.geometry import Camera as Camera

@@ -44,6 +44,18 @@ CASES = {
             (".png", ".jpg", ".svg", ".npz", ".csv", ".json"),
         )
     ],
+    "align": [
+        Case(
+            f"photos/a.png photos/b.png --model m.safetensors {option} {{out}}",
+            ("photos/a.png", "photos/b.png", "m.safetensors"),
+            endings,
+        )
+        for option, endings in (
+            ("-o", (".png", ".jpg")),
+            ("--difference", (".png",)),
+            ("--blink", (".gif",)),
+        )
+    ],
     "features": [
         Case("photos -o {out} --model m.safetensors", ("photos", "index/features")),
         Case("photos -o {out}", ("photos/a.png",), (".h5", ".db")),

@@ -58,6 +58,10 @@ def photographs(image: NDArray[np.uint8]) -> int:
     found = mkdesc.match_images(image, image, features)
     assert_type(found, mkdesc.ImageMatches)
     assert_type(found.points_a, NDArray[np.float64])
+    assert_type(found.flow().field, NDArray[np.float32])
+    laid_over = mkdesc.align(image, image, features)
+    assert_type(laid_over.by, str | None)
+    assert_type(laid_over.seen, NDArray[np.bool_])
     return int(found.inliers.sum())
 
 

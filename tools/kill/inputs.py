@@ -32,6 +32,8 @@ COMMANDS = {
     "learn-ratio": "learn ratio photo {data}/demo/views -o m.safetensors",
     "match": "match {data}/photos/a.png {data}/photos/b.png -o m.png -o m.npz -o m.csv -o m.svg",
     "match-jpg": "match {data}/photos/a.png {data}/photos/b.png -o m.jpg",
+    "align": "align {data}/photos/a.png {data}/photos/b.png -o a.png --blink b.gif",
+    "align-jpg": "align {data}/photos/a.png {data}/photos/b.png -o a.jpg --difference d.png",
     "features": "features {data}/photos -o out --keypoints 50",
     "features-h5": "features {data}/photos -o out.h5 --keypoints 50",
     "features-db": "features {data}/photos -o out.db --keypoints 50",

@@ -16,6 +16,7 @@ PANELS = {
     "Everyday": (
         "demo",
         "match",
+        "align",
         "features",
         "describe",
         "index",

@@ -88,6 +88,14 @@ def command(
             "neighbours as they are.",
         ),
     ] = True,
+    grid: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PIXELS",
+            help="Also grow matches to every place of a grid on A that has texture; 8 is dense. "
+            "Default: to keypoints only.",
+        ),
+    ] = None,
     belief: Annotated[
         str,
         typer.Option(
@@ -131,7 +139,7 @@ def command(
     files are still written, with the tentative matches.
     """
     from mkdesc.features.features import Features
-    from mkdesc.features.image_pair import check_files, check_options, match_images
+    from mkdesc.features.image_pair import check_files, check_grid, check_options, match_images
     from mkdesc.features.matches import check_box, check_output
     from mkdesc.matching.judging import AMBIGUOUS
     from mkdesc.models import model_file
@@ -141,6 +149,7 @@ def command(
     test = chosen_ratio(ratio, model)
     part = None if box is None else as_box(box)
     check_options(test, geometry, threshold, limit, belief)
+    check_grid(grid, grow)
     cameras = _cameras(camera or [])
     check_files(a, b)
     if part is not None:
@@ -156,6 +165,7 @@ def command(
             geometry=geometry,
             threshold=threshold,
             grow=grow,
+            grid=grid,
             belief=belief,
             wide=wide,
             limit=limit,

@@ -72,7 +72,7 @@ def grow_pair(
         n_threads=n_threads,
         device=options.device,
     )
-    matches = _as_frames(grown, tentative)
+    matches = as_frames(grown, tentative)
     over = overlaid(features, matches, options.sizes)
     grown = grown.take(~over)
     pair = PhotoPair(
@@ -89,7 +89,7 @@ def grow_pair(
     return GrownPair(pair, grown, tentative)
 
 
-def _as_frames(grown: GrownMatches, tentative: FrameMatches) -> FrameMatches:
+def as_frames(grown: GrownMatches, tentative: FrameMatches) -> FrameMatches:
     """Grown matches as frames: the windows that were fitted.
 
     Distances are those of tentative matches of the same keypoints, and NaN elsewhere.

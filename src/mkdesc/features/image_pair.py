@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mkdesc._support.arrays import is_number
-from mkdesc._support.check import check_choice, check_not_both
+from mkdesc._support.check import check_choice, check_integer, check_not_both
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.threads import checked_threads
 from mkdesc.belief.checks import UNVERIFIED, VERIFIED
 from mkdesc.belief.judgement import BELIEFS, Judged, judge
+from mkdesc.features.dense_pair import fill_grid
 from mkdesc.features.features import Features
 from mkdesc.features.growing_pair import GrownPair, grow_pair
 from mkdesc.features.matches import ImageMatches
@@ -64,6 +65,7 @@ def match_images(
     belief: str = "strict",
     wide: bool = False,
     limit: float = LIMIT,
+    grid: int | None = None,
     cameras: Sequence[Camera | ArrayLike] | None = None,
     focal_lengths: tuple[float | None, float | None] | None = None,
     estimator: EstimatorOptions = DEFAULT_OPTIONS,
@@ -100,6 +102,10 @@ def match_images(
         from the side, until a geometry is believed, all views are tried, or the time is over.
     limit
         Seconds after which ``wide`` tries no more views.
+    grid
+        Where the pair is verified: pixels between places of the first photograph that are tried
+        as well, from their neighbours. 8 gives matches nearly everywhere where there is texture,
+        which :meth:`ImageMatches.flow` makes a field of. None: only keypoints are tried.
     cameras
         Of the photographs: two :class:`mkdesc.Camera`, or calibration matrices (3, 3). Lens
         distortion is undone before anything is estimated. None: what ``focal_lengths`` say.
@@ -134,6 +140,7 @@ def match_images(
     how = _growing(grow)
     if wide and how is None:
         raise ValueError("wide: grows matches; expected grow=True, got False")
+    check_grid(grid, how is not None)
     check_files(a, b)
     progress("reading", 0, 0)
     clock = _Clock()
@@ -183,6 +190,9 @@ def match_images(
         if more.judged.verdict.name == VERIFIED or judged.verdict.name == UNVERIFIED:
             found, judged = more
         clock.lap("wide")
+    if grid is not None:
+        found, judged = fill_grid(found, judged, pyramids, grid, how, threads)
+        clock.lap("grid")
     return _result(_of_grown(found, judged), grays, describe.sides[0], clock.laps, files)
 
 
@@ -209,6 +219,13 @@ def check_options(
     check_geometry(geometry)
     check_choice("belief", belief, BELIEFS)
     verify_matches([], [], "homography", threshold)
+
+
+def check_grid(grid: int | None, grow: bool) -> None:
+    """Refuse a grid that :func:`match_images` would, before any work."""
+    check_integer("grid", grid, least=2, optional=True)
+    if grid is not None and not grow:
+        raise ValueError("grid: grows matches; expected grow=True, got False")
 
 
 def check_files(a: Image, b: Image) -> None:

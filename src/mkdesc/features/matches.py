@@ -18,8 +18,11 @@ from mkdesc._support.dataframes import make_dataframe
 from mkdesc._support.files import atomic_path, read_json
 from mkdesc._support.npy import names_in_archive
 from mkdesc._support.targets import Own, check_target, lines_of
+from mkdesc.features.flow import Flow, LocalMaps, hanging_together, interpolate
+from mkdesc.features.warping import Warped, warp_second
 from mkdesc.images.detectors.keypoints import Keypoints
 from mkdesc.images.drawing import LONGEST, draw_matches, svg_of_matches
+from mkdesc.images.pixels import read_pixels
 from mkdesc.images.reading import in_colour
 from mkdesc.images.resampling import resized
 from mkdesc.images.writing import OWN_PICTURE, PICTURES, encode_picture
@@ -247,6 +250,66 @@ class ImageMatches:
     def _columns(self) -> tuple[NDArray[Any], ...]:
         numbers = self.distances, self.correlation, *self.affine.reshape(-1, 4).T
         return *self.points_a.T, *self.points_b.T, *numbers, self.inliers
+
+    def flow(self, shape: tuple[int, int] | None = None) -> Flow:
+        """Where the pixels of the first photograph are in the second, as far as matches tell.
+
+        Made from the inliers, and from what hangs together with them. Between matches that agree
+        their local maps are interpolated; there are holes where there are none.
+
+        Parameters
+        ----------
+        shape
+            Rows and columns of the field, which covers the first photograph; displacements are
+            pixels of the photographs all the same. None: one place for each pixel.
+
+        Examples
+        --------
+        >>> from mkdesc import match_images
+        >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
+        >>> flow = match_images(image, image[10:, 20:], grid=8).flow()
+        >>> flow.field[50, 60].round(1), flow.field[50, 5]
+        (array([-20., -10.], dtype=float32), array([nan, nan], dtype=float32))
+        """
+        return interpolate(self._local_maps(), *self._shapes(), shape)
+
+    def warp(self, image: NDArray[Any] | None = None, by: str = "auto") -> Warped:
+        """The second photograph as the first one sees it.
+
+        Parameters
+        ----------
+        image
+            What to warp: (H, W) or (H, W, C), integers or floats, as large as the second
+            photograph. None: that photograph, from its file as it is, otherwise the gray one.
+        by
+            ``"homography"``: a flat scene, or a camera that only turned. ``"flow"``: by
+            :meth:`flow`; what is not known remains unseen. ``"auto"``: a homography if there is
+            one that explains the matches nearly everywhere.
+
+        Examples
+        --------
+        >>> from mkdesc import match_images
+        >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
+        >>> image_seen, seen, by = match_images(image, image[10:, 20:]).warp()
+        >>> (image_seen == image)[12:-2, 22:-2].mean() > 0.99, seen[:, :18].any(), by
+        (np.True_, np.False_, 'homography')
+        """
+        if self.matrix is None:
+            raise ValueError(f"nothing to warp by: {self.reason}")
+        if image is None:
+            file = self.files[1]
+            image = self.images[1] if file is None else read_pixels(file).values
+        matrix = self.matrix if self.geometry == "homography" else None
+        return warp_second(image, by, matrix, self._local_maps(), *self._shapes())
+
+    def _shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        (height, width), (other_height, other_width) = (image.shape for image in self.images)
+        return (height, width), (other_height, other_width)
+
+    def _local_maps(self) -> LocalMaps:
+        """Of the inliers, and of what hangs together with them."""
+        maps = LocalMaps(self.points_a, self.points_b, self.affine, self.correlation)
+        return maps.take(hanging_together(maps, self.inliers))
 
     def _picture(self, rejected: bool, box: Box | None) -> dict[str, Any]:
         """What a picture shows, as :func:`mkdesc.images.draw_matches` takes it."""

@@ -1,11 +1,15 @@
-"""Photographs: seven formats."""
+"""Photographs: seven formats, and colour of 16 bits."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from targets.target import Target, encoded, png_sums
 
@@ -28,6 +32,54 @@ def _images(name: str, files: dict[str, Callable[[], bytes]], **more: Any) -> Ta
             in_colour(read_gray(folder / file), folder / file)
 
     return Target(name, prepare, list(files), read, **more)
+
+
+def _in_colour() -> Target:
+    """Files whose colours, opacity and 16 bits are read."""
+    files = {
+        **{f"deep{n}.png": partial(_deep_png, n) for n in (1, 2, 3, 4)},
+        "palette.png": _palette_png,
+        "deep.tif": _deep_tiff,
+        "colour.jpg": lambda: _with_exif(encoded(".jpg", True)),
+    }
+
+    def prepare(folder: Path) -> None:
+        for file, make in files.items():
+            (folder / file).write_bytes(make())
+
+    def read(folder: Path) -> None:
+        from mkdesc.images.pixels import read_pixels
+        from mkdesc.images.reading import read_gray
+
+        for file in files:
+            read_gray(folder / file)
+            read_pixels(folder / file)
+
+    return Target("pixels", prepare, list(files), read, damage=png_sums)
+
+
+def _deep_png(channels: int) -> bytes:
+    from mkdesc.images.pixels import encode_png
+
+    values = np.random.default_rng(0).integers(0, 65536, (60, 80, channels), np.uint16)
+    return encode_png(values, b"profile")
+
+
+def _palette_png() -> bytes:
+    from PIL import Image
+
+    file = BytesIO()
+    values = np.random.default_rng(0).integers(0, 16, (60, 80), np.uint8)
+    image = Image.fromarray(values).convert("P")
+    image.save(file, "PNG", transparency=3)
+    return file.getvalue()
+
+
+def _deep_tiff() -> bytes:
+    import cv2
+
+    values = np.random.default_rng(0).integers(0, 65536, (60, 80, 3), np.uint16)
+    return bytes(cv2.imencode(".tif", values)[1].tobytes())
 
 
 def _with_exif(jpeg: bytes) -> bytes:
@@ -86,4 +138,5 @@ IMAGES = (
         },
     ),
     _images("jpeg2000", {"colour.jp2": lambda: encoded(".jp2", True)}),
+    _in_colour(),
 )
