@@ -135,7 +135,7 @@ def test_match_goes_wide(folder, run):
     done = run("match", "a.png", "c.png", "--wide", *flat, cwd=folder)
     assert done.returncode == 0, done.stderr
     matrix = np.array(json.loads((folder / "m.json").read_text())["matrix"])
-    np.testing.assert_allclose((matrix / matrix[2, 2])[:2, :2], squeeze[:, :2], atol=0.03)
+    np.testing.assert_allclose((matrix / matrix[2, 2])[:2, :2], squeeze[:, :2], atol=0.05)
 
 
 @pytest.mark.parametrize(("kind", "out"), [("npz", "f"), ("hloc", "f.h5"), ("colmap", "f.db")])

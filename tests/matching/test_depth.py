@@ -100,7 +100,7 @@ def test_depth_that_was_asked_for_is_ambiguous():
         found = mkdesc.match_images(a, b, geometry="fundamental")
         assert found.verdict != "verified"
         said.append(found.reason)
-    assert any("off a plane" in reason for reason in said)
+    assert any("on no plane" in reason for reason in said)
 
 
 @pytest.mark.parametrize("far", [8, 60])
@@ -145,7 +145,7 @@ def test_what_occurs_once_and_bends_tells_of_depth(rng):
     assert not tells_of_depth(np.eye(3), off, moved, sizes)
 
 
-@pytest.mark.parametrize("length", [27, 35])
+@pytest.mark.parametrize("length", [9, 15])
 @pytest.mark.parametrize("name", ["street_a", "street_b", "town_a", "town_b", "portrait"])
 def test_what_motion_blurs_is_no_depth(name, length):
     """Blurred along 27 px, everything is seen somewhere along 27 px: on an epipolar line."""

@@ -46,7 +46,7 @@ def matched(a, b, **options):
 def test_strangers_with_the_same_logo_or_frame_are_strangers(over, wide):
     found = matched(over(scene(0)), over(scene(1)), wide=wide, limit=1e-3)
     assert found.verdict == "unverified"
-    assert "lies over both photographs, such as a logo" in found.reason
+    assert "on an overlay, such as a logo" in found.reason
 
 
 @pytest.mark.parametrize(("over", "wide"), [(with_frame, False), (with_logo, True)])
@@ -65,7 +65,7 @@ def test_a_logo_is_known_by_its_corner_where_sizes_differ():
     small = scene(1)[:400, :560]
     found = matched(with_logo(scene(0)), with_logo(small, 560 - 240, 400 - 110))
     assert found.verdict == "unverified"
-    assert "lies over both photographs" in found.reason
+    assert "on an overlay" in found.reason
 
 
 @pytest.mark.parametrize("over", [with_logo, with_frame])

@@ -14,6 +14,7 @@ from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.matching.contents import share_different
 from mkdesc.matching.frame_matches import FrameMatches
 from mkdesc.matching.lookalikes import share_repeated
+from mkdesc.matching.mirrored import mirrors
 from mkdesc.matching.order import share_reversed
 
 #: A photograph is divided into cells as wide as this share of its longer side, or as 8 pixels.
@@ -131,6 +132,11 @@ class Evidence:
         flipped = estimate_geometry(
             here * [-1, 1], there, "homography", self.pair.threshold, options=MIRROR_SEARCH
         )
+        if flipped.matrix is None:
+            return 0.0
+        matrix = np.asarray(flipped.matrix @ np.diag([-1.0, 1, 1]), np.float64)
+        if not mirrors(matrix, here[flipped.inliers]):
+            return 0.0
         agree = self.pair.residuals(self.found, tentative) < self.pair.threshold
         count = max(int(flipped.inliers.sum()) - BY_CHANCE, 0)
         return count / max(int(agree.sum()), 1)

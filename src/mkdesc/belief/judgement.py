@@ -66,40 +66,42 @@ def judge(pair: PhotoPair, geometry: str = "auto", belief: str = "strict") -> Ju
     check_choice("belief", belief, BELIEFS)
     found = pair.geometry(geometry)
     verdict = _verdict(pair, found, belief)
-    if (
-        geometry == "auto"
-        and found.geometry != "homography"
-        and verdict.name in (AMBIGUOUS, PLANE)
-    ):
+    either = geometry == "auto" and found.geometry != "homography"
+    if either and verdict.name in (AMBIGUOUS, PLANE):
         # What speaks against depth does not always speak against the plane.
         plane = pair.estimate("homography")
         flat = _verdict(pair, plane, belief)
         if flat.name == VERIFIED:
             found, verdict = plane, flat
     if verdict.name == PLANE:
-        verdict = verdict._replace(name=VERIFIED)
+        # Without a plane there must be depth, whatever changes its order. Where depth was asked
+        # for, nobody can tell.
+        verdict = _agreeing(pair, found) if either else Verdict(AMBIGUOUS, verdict.reason)
     kept = found if verdict.name == VERIFIED else pair.nothing()
-    return Judged(pair, kept, _with_overlay(verdict, pair.n_overlaid))
+    return Judged(pair, kept, with_overlay_note(verdict, pair.n_overlaid))
 
 
 def _verdict(pair: PhotoPair, found: Estimate, belief: str) -> Verdict:
     if found.matrix is None:
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
     evidence = Evidence(pair, found)
-    name = VERIFIED
     for check in CHECKS:
         if belief == "off" or (belief == "mapping" and not check.mapping):
             continue
         value = check.measure(evidence)
         if check.fails(value):
-            if check.verdict != PLANE:
-                return Verdict(check.verdict, check.words.format(value=value, e=evidence))
-            name = PLANE
+            return Verdict(check.verdict, check.words.format(value=value, e=evidence))
+    return _agreeing(pair, found)
+
+
+def _agreeing(pair: PhotoPair, found: Estimate) -> Verdict:
+    evidence = Evidence(pair, found)
     where = f"{evidence.n_cells} parts of the photographs"
-    return Verdict(name, f"{evidence.n_inliers:,} matches in {where} agree")
+    return Verdict(VERIFIED, f"{evidence.n_inliers:,} matches in {where} agree")
 
 
-def _with_overlay(verdict: Verdict, n_overlaid: int) -> Verdict:
+def with_overlay_note(verdict: Verdict, n_overlaid: int) -> Verdict:
+    """A verdict that also tells of matches on an overlay."""
     if not n_overlaid:
         return verdict
     said = f"{n_overlaid} matches on an overlay, such as a logo, a date or a frame, do not count"

@@ -181,14 +181,12 @@ def match_images(
     found = grow_pair(pyramids, seen, tentative, options, how, threads)
     judged = judge(found.pair, geometry, belief)
     clock.lap("grow")
-    if wide and judged.verdict.name != VERIFIED:
+    if wide and judged.verdict.name == UNVERIFIED:
         most = describe.max_keypoints or max(len(one.frames) for one in seen)
         blobs = _for_blobs(describe)
-        more = match_wide(
+        found, judged = match_wide(
             grays, pyramids, blobs, options, belief, how, most, threads, progress, limit
         )
-        if more.judged.verdict.name == VERIFIED or judged.verdict.name == UNVERIFIED:
-            found, judged = more
         clock.lap("wide")
     if grid is not None:
         found, judged = fill_grid(found, judged, pyramids, grid, how, threads)

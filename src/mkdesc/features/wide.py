@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mkdesc._support.progress import Progress, no_progress
 from mkdesc.belief.checks import AMBIGUOUS, UNVERIFIED, VERIFIED
-from mkdesc.belief.judgement import Judged, Verdict, judge
+from mkdesc.belief.judgement import Judged, Verdict, judge, with_overlay_note
 from mkdesc.features.features import Features
 from mkdesc.features.growing_pair import GrownPair, grow_pair
 from mkdesc.features.view_features import features_in_views
@@ -99,7 +99,8 @@ def match_wide(
         if found is None:
             assert result is not None  # the first level is always tried
             reason = f"not all views were tried: the time limit of {limit:g} s was over"
-            result = _with_verdict(result, Verdict(UNVERIFIED, reason))
+            over = result.judged.pair.n_overlaid
+            result = _with_verdict(result, with_overlay_note(Verdict(UNVERIFIED, reason), over))
             break
         known.append(found)
         progress("matching what was seen", 0, 0)
