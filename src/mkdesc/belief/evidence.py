@@ -22,7 +22,7 @@ CELL_SHARE, MIN_CELL = 40 / 1024, 8.0
 
 #: An inlier is sure if the gray values correlate so well, have so much texture in every direction,
 #: and bring it back so near to where it began, in pixels.
-SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN = 0.85, 0.03, 1.0
+SURE_CORRELATION, SURE_TEXTURE, SURE_RETURN = 0.88, 0.04, 1.0
 
 #: How a plane seen in a mirror is looked for.
 MIRROR_SEARCH = EstimatorOptions(max_iterations=1000)
@@ -33,7 +33,7 @@ BY_CHANCE = 10
 OFF = 2.5
 
 #: Width, as a share of the diagonal, from which inliers are not on one line.
-WIDE = 0.03
+WIDE = 0.02
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mkdesc._support.check import check_choice
-from mkdesc.belief.checks import AMBIGUOUS, CHECKS, PLANE, UNVERIFIED, VERIFIED
+from mkdesc.belief.checks import AMBIGUOUS, CHECKS, PLANE, UNVERIFIED, VERIFIED, Check
 from mkdesc.belief.evidence import Evidence
 from mkdesc.belief.pair import PhotoPair
 from mkdesc.geometry.estimators.base import Estimate
@@ -65,39 +65,40 @@ def judge(pair: PhotoPair, geometry: str = "auto", belief: str = "strict") -> Ju
     """
     check_choice("belief", belief, BELIEFS)
     found = pair.geometry(geometry)
-    verdict = _verdict(pair, found, belief)
+    failed = _first_failed(pair, found, belief)
     either = geometry == "auto" and found.geometry != "homography"
-    if either and verdict.name in (AMBIGUOUS, PLANE):
-        # What speaks against depth does not always speak against the plane.
+    if either and failed is not None and failed.of_depth:
         plane = pair.estimate("homography")
-        flat = _verdict(pair, plane, belief)
-        if flat.name == VERIFIED:
-            found, verdict = plane, flat
-    if verdict.name == PLANE:
-        # Without a plane there must be depth, whatever changes its order. Where depth was asked
-        # for, nobody can tell.
-        verdict = _agreeing(pair, found) if either else Verdict(AMBIGUOUS, verdict.reason)
+        if plane.matrix is not None and _first_failed(pair, plane, belief) is None:
+            found, failed = plane, None
+        elif failed.verdict == PLANE:  # without a plane there must be depth
+            failed = None
+    verdict = _verdict(pair, found, failed)
     kept = found if verdict.name == VERIFIED else pair.nothing()
     return Judged(pair, kept, with_overlay_note(verdict, pair.n_overlaid))
 
 
-def _verdict(pair: PhotoPair, found: Estimate, belief: str) -> Verdict:
+def _first_failed(pair: PhotoPair, found: Estimate, belief: str) -> Check | None:
+    """The first check that a geometry fails; None: it is believed, if there is one."""
+    if found.matrix is None:
+        return None
+    evidence = Evidence(pair, found)
+    for check in CHECKS:
+        asked = belief == "strict" or (belief == "mapping" and check.mapping)
+        if asked and check.fails(check.measure(evidence)):
+            return check
+    return None
+
+
+def _verdict(pair: PhotoPair, found: Estimate, failed: Check | None) -> Verdict:
     if found.matrix is None:
         return Verdict(UNVERIFIED, "too few matches agree on one geometry")
     evidence = Evidence(pair, found)
-    for check in CHECKS:
-        if belief == "off" or (belief == "mapping" and not check.mapping):
-            continue
-        value = check.measure(evidence)
-        if check.fails(value):
-            return Verdict(check.verdict, check.words.format(value=value, e=evidence))
-    return _agreeing(pair, found)
-
-
-def _agreeing(pair: PhotoPair, found: Estimate) -> Verdict:
-    evidence = Evidence(pair, found)
-    where = f"{evidence.n_cells} parts of the photographs"
-    return Verdict(VERIFIED, f"{evidence.n_inliers:,} matches in {where} agree")
+    if failed is None:
+        where = f"{evidence.n_cells} parts of the photographs"
+        return Verdict(VERIFIED, f"{evidence.n_inliers:,} matches in {where} agree")
+    name = AMBIGUOUS if failed.verdict == PLANE else failed.verdict
+    return Verdict(name, failed.words.format(value=failed.measure(evidence), e=evidence))
 
 
 def with_overlay_note(verdict: Verdict, n_overlaid: int) -> Verdict:
