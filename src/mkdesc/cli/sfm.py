@@ -38,7 +38,7 @@ def command(
             "else retrieved), or a text file with two names per line.",
         ),
     ] = "auto",
-    keypoints: Keypoints = 8192,
+    keypoints: Keypoints = 4096,
     detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,

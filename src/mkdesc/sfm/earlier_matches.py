@@ -109,6 +109,7 @@ def _text(file: sqlite3.Connection, made_of: dict[str, Any]) -> str:
     tables = ("matches", "two_view_geometries")
     query = "SELECT COUNT(*), SUM(rows) FROM "
     counts = [file.execute(query + table).fetchone() for table in tables]
-    others = {"refine_centres", "mapper"}
-    settings = {key: made_of["settings"][key] for key in made_of["settings"].keys() - others}
+    settings = {
+        key: made_of["settings"][key] for key in made_of["settings"].keys() - {"refine_centres"}
+    }
     return json.dumps([{**made_of, "settings": settings}, counts], sort_keys=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -137,6 +137,7 @@ def _all_models(
     with pycolmap_module().Database.open(base) as file:
         names = [image.name for image in file.read_all_images()]
     waiting = with_weakly_tied(scenes_among(names, certain), verified_counts(base), names)
+    sure = {name for pair in certain for name in pair}
     total = sum(map(len, waiting))
     done = seen = 0
     scene: list[str] = []
@@ -150,7 +151,7 @@ def _all_models(
         scene = waiting.pop(0)
         seen = 0
         left = set(scene)
-        for model in _best_models(base, scene, images, seed, more):
+        for model in _best_models(base, scene, sure, images, seed, more):
             left -= {image.name for image in model.images.values() if image.has_pose}
             yield model
         rest = scenes_among(left, certain) if len(left) < len(scene) else []
@@ -160,17 +161,24 @@ def _all_models(
 
 
 def _best_models(
-    base: Path, scene: list[str], images: Path, seed: int | None, more: Callable[[int], None]
+    base: Path,
+    scene: list[str],
+    sure: Collection[str],
+    images: Path,
+    seed: int | None,
+    more: Callable[[int], None],
 ) -> list[pycolmap.Reconstruction]:
     """The models of a scene; where it is small, of the best of some tries.
 
-    Where COLMAP begins is chance, and decides how many images join.
+    Where COLMAP begins is chance, and decides how many images join. It is tried again if any
+    that must be of the scene have not.
     """
+    wanted = len({*scene} & {*sure})
     best: list[pycolmap.Reconstruction] = []
     for number in range(TRIES if len(scene) <= SMALL else 1):
         found = _models_of(base, scene, images, number + (seed or 0), seed is not None, more)
         best = max(best, found, key=_worth)
-        if _worth(best)[0] == len(scene):
+        if _worth(best)[0] >= wanted:
             break
     return best
 

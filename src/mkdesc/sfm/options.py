@@ -14,9 +14,9 @@ FEATURES, DATABASE, REPORT = "features", "database.db", "report.json"
 
 
 #: Settings that are written elsewhere, or matches do not depend on.
-_OTHERS = ("settings", "refine", "mapper", "refine_centres", "seed", "device")
-#: Which keypoints are moved to where the photographs agree; and COLMAP's ways to map.
-REFINED, MAPPERS = ("none", "tracks"), ("incremental", "global")
+_OTHERS = ("settings", "refine", "refine_centres", "seed", "device")
+#: Which keypoints may be moved to where the photographs agree.
+REFINED = ("none", "tracks")
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,6 @@ class SfmOptions:
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model
         COLMAP's name of the camera model.
-    mapper
-        COLMAP's: ``"incremental"``, or ``"global"``, which is for many photographs.
     refine_centres
         Whether to move principal points (:mod:`mkdesc.sfm.principal_points`) or leave them in the
         middle.
@@ -50,12 +48,11 @@ class SfmOptions:
         does.
     """
 
-    settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
+    settings: Settings = Settings(max_keypoints=4096, sensitive=True)  # noqa: RUF009 (frozen)
     belief: str = "mapping"
     refine: str = "tracks"
     cameras: str = "auto"
     camera_model: str = "SIMPLE_RADIAL"
-    mapper: str = "incremental"
     refine_centres: bool = True
     seed: int | None = None
     device: str | None = None

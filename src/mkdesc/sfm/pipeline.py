@@ -177,7 +177,7 @@ def map_database(
     output
         As for :func:`reconstruct`; without ``features/``.
     options
-        ``mapper``, ``refine_centres`` and ``seed`` matter.
+        ``refine_centres`` and ``seed`` matter.
     progress
         Told of every step and how far it is.
     """

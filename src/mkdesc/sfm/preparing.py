@@ -28,7 +28,7 @@ from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.earlier_matches import copy_matches, is_verified
 from mkdesc.sfm.log import LOG
 from mkdesc.sfm.mapping import SPARSE, TRIES
-from mkdesc.sfm.options import DATABASE, FEATURES, MAPPERS, REFINED, Matched, SfmOptions
+from mkdesc.sfm.options import DATABASE, FEATURES, REFINED, Matched, SfmOptions
 from mkdesc.sfm.page import PAGE
 
 #: Ways to choose pairs, besides a file of them.
@@ -55,7 +55,6 @@ def prepare(
     )  # as COLMAP reads them
     check_choice("belief", options.belief, BELIEFS)
     check_choice("refine", options.refine, REFINED)
-    check_choice("mapper", options.mapper, MAPPERS)
     options.settings.check_numbers("COLMAP")
     database.check_cameras(options.cameras, options.camera_model)
     check_seed(options.seed)
@@ -91,7 +90,7 @@ def prepare(
         if not wanted:
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
     contents = {name: content_of(target / FEATURES, name) for name in usable}
-    names = ("refine", "mapper", "refine_centres", "seed")
+    names = ("refine", "refine_centres", "seed")
     own = {name: getattr(options, name) for name in names}
     made_of = {
         "settings": {**json.loads(settings), **own},
