@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -18,8 +19,11 @@ import pytest
 
 from mkdesc._support.files import own_folder
 from mkdesc._support.progress import no_progress
+from mkdesc.belief.judge import Verdict
+from mkdesc.features.image_features import load_features
 from mkdesc.features.settings import Settings
 from mkdesc.retrieval.pairs import all_pairs
+from mkdesc.sfm.grown_pairs import refused_pairs
 from mkdesc.sfm.mapping import check_models
 from mkdesc.sfm.options import SfmOptions
 from mkdesc.sfm.pipeline import (
@@ -31,6 +35,7 @@ from mkdesc.sfm.pipeline import (
     reconstruct,
 )
 from mkdesc.sfm.report import SfmReport
+from mkdesc.sfm.scenes import certain_pairs
 
 pycolmap = pytest.importorskip("pycolmap")
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("colmap_here")]
@@ -59,10 +64,13 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     report = reconstruct(images, out, options=OPTIONS, progress=lambda *step: steps.append(step))
     assert (report.images, report.registered, report.models) == (6, 6, 1)
     assert report.points > 800
-    assert report.reprojection_error < 0.6
+    assert report.reprojection_error < 0.25 < 0.4 < report.error_before
+    assert 300 < report.points_of_many < report.points
     assert list(report.bad) == ["broken.jpg"]
     told = {step for step, *_ in steps}
     assert told == {"describing", "matching", "refining", "verifying", "mapping"}
+    assert {*report.seconds} == told
+    assert min(report.seconds.values()) > 0
 
     cameras = shared / "data" / "multiview" / "fountain-P11" / "cameras"
     model = pycolmap.Reconstruction(str(out / "sparse" / "0"))
@@ -123,6 +131,14 @@ def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
     said = r"1 pairs were refused, such as 0\.png and 1\.png \(ambiguous, repeated structure"
     with pytest.raises(ValueError, match=said):
         reconstruct(tmp_path / "wall", tmp_path / "model", options=OPTIONS)
+    ((*pair, reason),) = refused_pairs(tmp_path / "model" / "database.db")
+    assert pair == ["0.png", "1.png"]
+    assert "repeated structure" in reason
+    # Who knows better may say so.
+    off = dataclasses.replace(OPTIONS, belief="off")
+    base = match_images(tmp_path / "wall", tmp_path / "off", off).database
+    assert refused_pairs(base) == []
+    assert tables(base)["matches"][0][1] > 50
 
 
 def test_names_that_colmap_cannot_take_are_refused_before_the_work(tmp_path):
@@ -198,6 +214,55 @@ def test_what_is_verified_does_not_depend_on_earlier_runs(foxes, tmp_path):
     assert tables(tmp_path / "later" / "database.db") == expected
     # Six pairs are of the four that were there.
     assert [done for what, done, _ in steps if what == "matching"] == [*range(6, 11)]
+
+
+def test_refining_moves_keypoints_and_can_be_undone(images, tmp_path):
+    refined = SfmOptions(FEW, seed=3)
+    plain = dataclasses.replace(refined, refine="none")
+    out = tmp_path / "out"
+    expected = tables(match_images(images, out, refined).database)
+    base = match_images(images, out, plain).database
+    for file in images.iterdir():
+        found = load_features(out / "features", file.name).keypoints[:, :2]
+        np.testing.assert_array_equal(keypoints(base, file.name)[:, :2], found + np.float32(0.5))
+    before = tables(base)
+    assert tables(match_images(images, out, refined).database) == expected
+    assert before["keypoints"] != expected["keypoints"]
+    assert before["matches"] == expected["matches"]
+
+
+def test_few_matches_stay_for_the_mapper_unless_belief_is_strict(images, tmp_path, monkeypatch):
+    def judge(pair, geometry, belief):
+        return SimpleNamespace(verdict=Verdict("unverified", "few matches agree"))
+
+    pairs = tmp_path / "pairs.txt"
+    first, second = sorted(path.name for path in images.iterdir())[:2]
+    pairs.write_text(f"{first} {second}\n")
+    monkeypatch.setattr("mkdesc.sfm.matching.judge", judge)
+    counts = {}
+    for belief in ("mapping", "strict"):
+        options = SfmOptions(FEW, belief=belief)
+        base = match_images(images, tmp_path / belief, options, pairs).database
+        counts[belief] = tables(base)["matches"][0][1]
+        assert refused_pairs(base) == []
+        assert certain_pairs(base) == []  # no scene is made of them
+    assert counts["mapping"] > 100
+    assert counts["strict"] == 0
+
+
+def test_a_good_database_of_others_loses_nothing(images, tmp_path):
+    """COLMAP's own SIFT."""
+    base = tmp_path / "theirs.db"
+    extraction = pycolmap.FeatureExtractionOptions()
+    extraction.sift.max_num_features = 1500
+    pycolmap.extract_features(base, images, extraction_options=extraction)
+    pycolmap.match_exhaustive(base)
+    report = map_database(base, images, tmp_path / "out", SfmOptions(seed=0))
+    assert report.registered == 6
+    assert report.refused == []
+    assert report.error_before is None
+    with pycolmap.Database.open(base) as file:
+        assert report.verified_pairs == file.num_verified_image_pairs()
 
 
 def test_outputs_that_are_gone_or_changed_are_made_again(images, tmp_path):
