@@ -9,7 +9,7 @@ from mkdesc.sfm.report import SfmReport, _weak
 REPORT = SfmReport(
     5, 3, 10, 30, 3.0, 6, 4.0, 0.5, 0.75, 1, 6, 4, 900, 700,
     unregistered=["d.jpg", "e.jpg"], weak={"c.jpg": ("a.jpg", 40)},
-    refused=[RefusedPair("a.jpg", "d.jpg", "ambiguous, repeated structure")],
+    faint={"b.jpg": 17}, refused=[RefusedPair("a.jpg", "d.jpg", "ambiguous, repeated structure")],
     seconds={"matching": 3.21},
 )  # fmt: skip
 
@@ -24,6 +24,7 @@ def test_a_report_names_who_is_missing_or_doubtful():
     text = "\n".join(REPORT.lines())
     assert "not registered: d.jpg, e.jpg" in text
     assert "doubtful: c.jpg hangs on 40 matches with a.jpg alone" in text
+    assert "doubtful: b.jpg sees 17 points, where most images see far more" in text
     assert "refused: a.jpg and d.jpg: ambiguous, repeated structure" in text
     assert "mean track length 3.00; 6 in three images or more, 4.00" in text
     assert "mean reprojection error 0.50 px (0.75 px as found)" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from mkdesc.sfm.scenes import verified_counts
 
 #: Matches of two images below which an image that has no others is doubtful.
 WEAK = 100
+#: Share of the points that the median image of a model sees, below which an image is doubtful.
+FAINT = 0.1
 #: Images that must see a point that counts in any case.
 MANY = 3
 
@@ -55,6 +57,9 @@ class SfmReport:
     weak
         Images of a model that hang on one pair with few matches: that image, by name, and how
         many matches. They may be in a wrong place.
+    faint
+        Images that see few points of their model, and how many: less than a tenth of the median
+        of its images. They may be in a wrong place, too.
     refused
         Pairs of images that were not used because their matches are wrong, or may be, and why.
     seconds
@@ -79,6 +84,7 @@ class SfmReport:
     sizes: list[int] = field(default_factory=list)
     unregistered: list[str] = field(default_factory=list)
     weak: dict[str, tuple[str, int]] = field(default_factory=dict)
+    faint: dict[str, int] = field(default_factory=dict)
     refused: list[RefusedPair] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
@@ -121,6 +127,10 @@ class SfmReport:
             *(
                 f"doubtful: {name} hangs on {count} matches with {other} alone"
                 for name, (other, count) in self.weak.items()
+            ),
+            *(
+                f"doubtful: {name} sees {count} points, where most images see far more"
+                for name, count in self.faint.items()
             ),
             *_first([f"refused: {name_pair(one[:2])}: {one.reason}" for one in self.refused]),
             *(f"left out: {reason}" for reason in self.bad.values()),
@@ -226,9 +236,27 @@ def make_report(
         sizes=sorted((model.num_reg_images() for model in models.values()), reverse=True),
         unregistered=sorted({*names}.difference(*registered)),
         weak=_weak(registered, pairs),
+        faint=_faint(
+            {image.name: image.num_points3D for image in model.images.values() if image.has_pose}
+            for model in models.values()
+        ),
         refused=refused_pairs(database),
         seconds=seconds,
     )
+
+
+def _faint(models: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Images that see few points, of models given by the points that their images see.
+
+    >>> _faint([{"a": 500, "b": 700, "c": 40}, {"d": 30, "e": 31}])
+    {'c': 40}
+    """
+    return {
+        name: count
+        for seen in models
+        for name, count in sorted(seen.items())
+        if count < FAINT * np.median(list(seen.values()))
+    }
 
 
 def _weak(models: Sequence[set[str]], pairs: Mapping[NamePair, int]) -> dict[str, tuple[str, int]]:
