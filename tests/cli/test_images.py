@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from mkdesc.belief import judgement
 from mkdesc.belief.judgement import Verdict
 from mkdesc.cli.app import make_app
+from mkdesc.sfm.report import SfmReport
 
 
 @pytest.fixture
@@ -205,6 +206,19 @@ def test_sfm_goes_on_past_bad_files_and_says_so(folder, run):
     assert done.returncode == 1, done.stderr
     assert "left out: in/broken.jpg: truncated" in done.stderr
     assert (folder / "model/database.db").exists()
+
+
+def test_sfm_fails_where_most_photographs_are_lost(folder, run, monkeypatch):
+    report = SfmReport(
+        30, 2, 90, 180, 2.0, 0, 0.0, 0.4, 0.9, 1, 40, 3, 900, 70,
+        unregistered=[f"{k}.jpg" for k in range(28)], seconds={"mapping": 1.25},
+    )  # fmt: skip
+    monkeypatch.setattr("mkdesc.sfm.pipeline.reconstruct", lambda *_, **__: report)
+    done = run("sfm", "in", "-o", "model", cwd=folder)
+    assert done.returncode == 1
+    assert "2 of 30 images registered" in done.stdout
+    assert "less than half of 30 photographs could be placed: add photographs" in done.stdout
+    assert "time: mapping 1.2 s" in done.stdout
 
 
 @pytest.mark.parametrize("out", ["f.h5", "f.db"])

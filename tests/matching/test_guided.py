@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mkdesc.geometry.residuals import transfer_errors
-from mkdesc.matching.frame_matches import plain_features
-from mkdesc.matching.guided import match_guided, rematch
+from mkdesc.matching.guided import match_guided
 
 PLANE = np.array([[0.9, 0.1, 5], [-0.05, 1.1, -3], [1e-4, -2e-4, 1]])
 #: Of two cameras beside each other, the second one turned a little.
@@ -107,26 +106,3 @@ def test_beyond_the_horizon_nothing_is_on_the_plane(rng):
     for matrix in (AWAY, -AWAY):
         found = match_guided(described, described, here, there, matrix, "homography")
         assert found.pairs.tolist() == [[i, i] for i in range(20)]
-
-
-def features(xy, descriptors):
-    frames = np.zeros((len(xy), 2, 3)) + np.eye(2, 3)
-    frames[:, :, 2] = xy
-    return plain_features(frames, np.asarray(descriptors, np.float32))
-
-
-def test_what_is_known_stays_and_the_nearest_come_first(rng):
-    """Feature 0 is known to match 1, though 0 is nearer; what is left is matched by itself."""
-    xy = [[0, 0], [1, 0], [100, 0], [200, 0], [300, 0]]
-    described = 10 * np.eye(5, 8)
-    a, b = features(xy, described), features(xy, described)
-    b.descriptors[1:, 7] = [5, 3, 1, 9]  # how far the right ones are
-    a.descriptors[0] = b.descriptors[0]
-    known = np.array([[0, 1]])
-    far = np.linalg.norm(a.descriptors[0] - b.descriptors[1])
-    assert far > 9
-    found = rematch(a, b, known, np.eye(3), "homography", within=4.0, ratio=None)
-    assert found.pairs.tolist() == [[3, 3], [2, 2], [4, 4]]
-    np.testing.assert_allclose(found.distances, [1, 3, 9])
-    near = rematch(a, b, np.array([[2, 2]]), np.eye(3), "homography", within=4.0, ratio=None)
-    assert near.pairs.tolist() == [[0, 0], [3, 3]]  # the others are further than what is known

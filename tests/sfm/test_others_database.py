@@ -11,10 +11,10 @@ import pytest
 pycolmap = pytest.importorskip("pycolmap")
 
 from mkdesc.features.settings import Settings  # noqa: E402
-from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs  # noqa: E402
 from mkdesc.sfm.options import SfmOptions  # noqa: E402
 from mkdesc.sfm.others_database import copy_database  # noqa: E402
 from mkdesc.sfm.pipeline import map_database, match_images  # noqa: E402
+from mkdesc.sfm.scenes import certain_pairs  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -125,4 +125,4 @@ def test_what_others_need_not_have_is_not_missed(theirs, tmp_path, queries):
     copy = tmp_path / "copy.db"
     counts = copy_database(theirs(*queries), copy, copy)
     assert counts.images == 2
-    drop_doubtful_pairs(copy, lambda *news: None)
+    certain_pairs(copy)

@@ -5,26 +5,37 @@ import hashlib
 import itertools
 import json
 import os
-import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
+from mkdesc.belief.judge import Verdict
 
 from mkdesc._support.files import own_folder
 from mkdesc._support.progress import no_progress
+from mkdesc.features.image_features import load_features
 from mkdesc.features.settings import Settings
 from mkdesc.retrieval.pairs import all_pairs
+from mkdesc.sfm.grown_pairs import refused_pairs
 from mkdesc.sfm.mapping import check_models
 from mkdesc.sfm.options import SfmOptions
-from mkdesc.sfm.pipeline import _match, map_database, match_images, reconstruct
+from mkdesc.sfm.pipeline import (
+    _Clock,
+    _match,
+    _matcher,
+    map_database,
+    match_images,
+    reconstruct,
+)
 from mkdesc.sfm.report import SfmReport
+from mkdesc.sfm.scenes import certain_pairs
 
 pycolmap = pytest.importorskip("pycolmap")
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("colmap_here")]
@@ -53,10 +64,13 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     report = reconstruct(images, out, options=OPTIONS, progress=lambda *step: steps.append(step))
     assert (report.images, report.registered, report.models) == (6, 6, 1)
     assert report.points > 800
-    assert report.reprojection_error < 0.6
+    assert report.reprojection_error < 0.25 < 0.4 < report.error_before
+    assert 300 < report.points_of_many < report.points
     assert list(report.bad) == ["broken.jpg"]
     told = {step for step, *_ in steps}
-    assert told == {"describing", "matching", "verifying", "checking", "mapping"}
+    assert told == {"describing", "matching", "refining", "verifying", "mapping"}
+    assert {*report.seconds} == told
+    assert min(report.seconds.values()) > 0
 
     cameras = shared / "data" / "multiview" / "fountain-P11" / "cameras"
     model = pycolmap.Reconstruction(str(out / "sparse" / "0"))
@@ -101,8 +115,8 @@ def test_cameras_are_where_they_were(shared, images, tmp_path):
     )
     assert {step for step, *_ in steps} <= {"describing"}
     assert (out / "sparse" / "0" / "points3D.bin").stat().st_mtime_ns == stamp
-    with pytest.raises(ValueError, match=r"other settings \(ratio 0.95 instead of 0.8\)"):
-        reconstruct(images, out, options=SfmOptions(OPTIONS.settings, ratio=0.8))
+    with pytest.raises(ValueError, match=r"other settings \(belief mapping instead of off\)"):
+        reconstruct(images, out, options=SfmOptions(OPTIONS.settings, belief="off"))
 
 
 def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
@@ -114,9 +128,17 @@ def test_a_wall_of_identical_windows_is_not_mapped(tmp_path):
     for number, left in enumerate((0, 205)):
         noisy = wall[:, left : left + 600] + rng.normal(0, 1, (480, 600))
         cv2.imwrite(str(tmp_path / f"wall/{number}.png"), noisy.clip(0, 255).astype(np.uint8))
-    said = r"structure repeats itself in 1 pairs, such as 0\.png and 1\.png"
+    said = r"1 pairs were refused, such as 0\.png and 1\.png \(ambiguous, repeated structure"
     with pytest.raises(ValueError, match=said):
         reconstruct(tmp_path / "wall", tmp_path / "model", options=OPTIONS)
+    ((*pair, reason),) = refused_pairs(tmp_path / "model" / "database.db")
+    assert pair == ["0.png", "1.png"]
+    assert "repeated structure" in reason
+    # Who knows better may say so.
+    off = dataclasses.replace(OPTIONS, belief="off")
+    base = match_images(tmp_path / "wall", tmp_path / "off", off).database
+    assert refused_pairs(base) == []
+    assert tables(base)["matches"][0][1] > 50
 
 
 def test_names_that_colmap_cannot_take_are_refused_before_the_work(tmp_path):
@@ -174,9 +196,8 @@ def tables(database):
         }
 
 
-@pytest.mark.parametrize("guided", [False, True])
-def test_what_is_verified_does_not_depend_on_earlier_runs(foxes, tmp_path, guided):
-    options = SfmOptions(Settings(max_keypoints=1500, sensitive=True), seed=1, guided=guided)
+def test_what_is_verified_does_not_depend_on_earlier_runs(foxes, tmp_path):
+    options = SfmOptions(Settings(max_keypoints=1500, sensitive=True), seed=1)
     other = dataclasses.replace(options, seed=3)
     expected = tables(match_images(foxes, tmp_path / "fresh", options).database)
     again = tables(match_images(foxes, tmp_path / "fresh", options).database)
@@ -191,8 +212,57 @@ def test_what_is_verified_does_not_depend_on_earlier_runs(foxes, tmp_path, guide
     (tmp_path / "fox_01.jpg").rename(foxes / "fox_01.jpg")
     match_images(foxes, tmp_path / "later", options, progress=lambda *step: steps.append(step))
     assert tables(tmp_path / "later" / "database.db") == expected
-    known = 0 if guided else 6  # pairs of the four that were there
-    assert [done for what, done, _ in steps if what == "matching"] == [*range(known, 11)]
+    # Six pairs are of the four that were there.
+    assert [done for what, done, _ in steps if what == "matching"] == [*range(6, 11)]
+
+
+def test_refining_moves_keypoints_and_can_be_undone(images, tmp_path):
+    refined = SfmOptions(FEW, seed=3)
+    plain = dataclasses.replace(refined, refine="none")
+    out = tmp_path / "out"
+    expected = tables(match_images(images, out, refined).database)
+    base = match_images(images, out, plain).database
+    for file in images.iterdir():
+        found = load_features(out / "features", file.name).keypoints[:, :2]
+        np.testing.assert_array_equal(keypoints(base, file.name)[:, :2], found + np.float32(0.5))
+    before = tables(base)
+    assert tables(match_images(images, out, refined).database) == expected
+    assert before["keypoints"] != expected["keypoints"]
+    assert before["matches"] == expected["matches"]
+
+
+def test_few_matches_stay_for_the_mapper_unless_belief_is_strict(images, tmp_path, monkeypatch):
+    def judge(pair, geometry, belief):
+        return SimpleNamespace(verdict=Verdict("unverified", "few matches agree"))
+
+    pairs = tmp_path / "pairs.txt"
+    first, second = sorted(path.name for path in images.iterdir())[:2]
+    pairs.write_text(f"{first} {second}\n")
+    monkeypatch.setattr("mkdesc.sfm.matching.judge", judge)
+    counts = {}
+    for belief in ("mapping", "strict"):
+        options = SfmOptions(FEW, belief=belief)
+        base = match_images(images, tmp_path / belief, options, pairs).database
+        counts[belief] = tables(base)["matches"][0][1]
+        assert refused_pairs(base) == []
+        assert certain_pairs(base) == []  # no scene is made of them
+    assert counts["mapping"] > 100
+    assert counts["strict"] == 0
+
+
+def test_a_good_database_of_others_loses_nothing(images, tmp_path):
+    """COLMAP's own SIFT."""
+    base = tmp_path / "theirs.db"
+    extraction = pycolmap.FeatureExtractionOptions()
+    extraction.sift.max_num_features = 1500
+    pycolmap.extract_features(base, images, extraction_options=extraction)
+    pycolmap.match_exhaustive(base)
+    report = map_database(base, images, tmp_path / "out", SfmOptions(seed=0))
+    assert report.registered == 6
+    assert report.refused == []
+    assert report.error_before is None
+    with pycolmap.Database.open(base) as file:
+        assert report.verified_pairs == file.num_verified_image_pairs()
 
 
 def test_outputs_that_are_gone_or_changed_are_made_again(images, tmp_path):
@@ -221,10 +291,22 @@ def test_outputs_that_are_gone_or_changed_are_made_again(images, tmp_path):
     check()
 
 
+def match_at_random(images, output):
+    """A database of matches that mean nothing."""
+    base = match_images(images, output, OPTIONS).database
+    rows = np.random.default_rng(0).permuted(
+        np.tile(np.arange(60, dtype=np.uint32), (2, 1)), axis=1
+    )
+    with closing(sqlite3.connect(base)) as file, file:
+        data = np.ascontiguousarray(rows.T).tobytes()
+        file.execute("UPDATE matches SET rows = 60, data = ?", (data,))
+    return base
+
+
 def test_a_database_that_another_process_writes_is_read_as_it_is_now(noise, tmp_path):
     """What SQLite has written beside a database belongs to it, and to no other one."""
     source = tmp_path / "wal.db"
-    shutil.copy(match_images(noise, tmp_path / "first", OPTIONS).database, source)
+    shutil.copy(match_at_random(noise, tmp_path / "first"), source)
     before = tables(source)
     assert before["matches"]
     with closing(sqlite3.connect(source)) as other:
@@ -251,7 +333,7 @@ def test_a_database_that_another_process_writes_is_read_as_it_is_now(noise, tmp_
 
 
 def test_reading_a_database_leaves_nothing_beside_it(noise, tmp_path):
-    source = match_images(noise, tmp_path / "first", OPTIONS).database
+    source = match_at_random(noise, tmp_path / "first")
     there = {path.name for path in source.parent.iterdir()}
     with pytest.raises(ValueError, match="no two of 2 images agree"):
         map_database(source, noise, tmp_path / "out", OPTIONS)
@@ -291,6 +373,7 @@ def test_matching_goes_on_after_a_kill(images, tmp_path):
     assert done.returncode == -signal.SIGKILL
     with closing(sqlite3.connect(out / "database.db")) as base:
         base.execute("UPDATE matches SET rows = 0, data = NULL")  # to see that they stay
+        base.execute("UPDATE mkdesc_grown SET shifts = NULL")
         base.commit()
         kept = {pair for (pair,) in base.execute("SELECT pair_id FROM matches")}
     assert len(kept) == 7
@@ -411,7 +494,7 @@ def test_photographs_that_were_replaced_are_matched_again(noise, tmp_path, repla
     assert again.made_of != matched.made_of
     now = keypoints(again.database, "a.bmp")
     assert not np.array_equal(now, first)
-    np.testing.assert_array_equal(now, keypoints(again.database, "b.bmp"))
+    np.testing.assert_allclose(now, keypoints(again.database, "b.bmp"), atol=1e-4)
     with closing(sqlite3.connect(again.database)) as base:
         (count,) = base.execute("SELECT rows FROM matches").fetchone()
     assert count == len(now)  # of the same photograph, not of the one that was there
@@ -454,8 +537,8 @@ def test_matches_of_another_version_are_not_mixed(noise, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"ratio": 2.0}, "ratio: expected"),
-        ({"max_distance": -1.0}, "max_distance: expected"),
+        ({"belief": "blind"}, "belief: expected one of strict"),
+        ({"refine": "all"}, "refine: expected one of none"),
         ({"cameras": "many"}, "cameras: expected one of auto"),
         ({"camera_model": "EYE"}, "camera_model: expected one of (?!.*INVALID)"),
         ({"seed": -1}, "seed: expected an integer >= 0"),
@@ -490,6 +573,7 @@ def test_no_room_on_the_disk(images, tmp_path, table):
         matched.database,
         list(all_pairs(sorted(file.name for file in images.iterdir()))),
     )
+    matcher = _matcher(images, out, SfmOptions(FEW), 10**8)
     with closing(sqlite3.connect(base)) as file:
         file.execute("PRAGMA journal_mode=DELETE")
         file.execute("DELETE FROM two_view_geometries")
@@ -499,7 +583,7 @@ def test_no_room_on_the_disk(images, tmp_path, table):
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
     try:
         with pytest.raises(OSError, match=r"database\.db: cannot be written, is there room"):
-            _match(matched, out, wanted, SfmOptions(FEW), no_progress, None)
+            _match(matched, matcher, wanted, SfmOptions(FEW), no_progress, None, _Clock())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     match_images(images, out, SfmOptions(FEW))
@@ -576,7 +660,7 @@ def test_damaged_reports_are_named(noise, tmp_path, text):
 
 
 def test_a_report_of_another_version_or_with_gaps_is_made_again():
-    whole = SfmReport(2, 2, 9, 18, 2.0, 0.5, 1, 1, 1, 20, 18).to_dict({})
+    whole = SfmReport(2, 2, 9, 18, 2.0, 3, 3.0, 0.5, 0.7, 1, 1, 1, 20, 18).to_dict({})
     assert SfmReport.from_dict(whole, {}) is not None
     assert SfmReport.from_dict({**whole, "mkdesc": "0.0.9"}, {}) is None
     assert SfmReport.from_dict(whole, {"pairs": 3}) is None
@@ -587,12 +671,9 @@ def test_a_report_of_another_version_or_with_gaps_is_made_again():
 @pytest.mark.isolated
 def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
     (noise / "broken.png").write_bytes(b"nothing")
-    with pytest.raises(
-        ValueError, match=r"no two of 2 images agree beyond chance; the be"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"no two of 2 images have a match: ") as caught:
         reconstruct(noise, tmp_path / "out", options=OPTIONS)
     assert "the photographs may overlap too little" in str(caught.value)
-    assert re.search(r"a.png and b.png, has (0|1\d|2\d) of \d\d matches", str(caught.value))
     assert "broken.png" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "Geometric verification" in (tmp_path / "out" / "colmap.log").read_text()
@@ -603,24 +684,6 @@ def test_scenes_that_have_nothing_in_common(noise, tmp_path, capfd):
     (noise / "b.png").unlink()
     with pytest.raises(ValueError, match="expected two images or more, got 1"):
         reconstruct(noise, tmp_path / "other", options=OPTIONS)
-
-
-def test_guided_matching_finds_more(images, tmp_path):
-    """More verified matches, nothing matched twice, a model as precise."""
-    reports, counts = [], []
-    for guided in (False, True):
-        out = tmp_path / f"model-{guided}"
-        reports.append(
-            reconstruct(images, out, options=dataclasses.replace(OPTIONS, guided=guided))
-        )
-        with pycolmap.Database.open(out / "database.db") as file:
-            _, found = file.read_two_view_geometries()
-            pairs = [geometry.inlier_matches for geometry in found]
-        assert all(len(np.unique(p[:, side])) == len(p) for p in pairs for side in (0, 1))
-        counts.append(sum(len(p) for p in pairs))
-    assert counts[1] > 1.02 * counts[0]
-    assert reports[1].registered == 6
-    assert reports[1].reprojection_error < 0.7
 
 
 def test_inputs_in_the_folder_of_models_are_refused(images, tmp_path):

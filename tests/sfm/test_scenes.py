@@ -1,9 +1,14 @@
 """Which images of a database belong together, and which of them share a camera."""
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 
-from mkdesc.sfm.scenes import certain_pairs, scenes_among, share_cameras
+from mkdesc.belief.checks import UNVERIFIED, VERIFIED
+from mkdesc.sfm.grown_pairs import PairMatches, make_table, write_pair
+from mkdesc.sfm.scenes import certain_pairs, scenes_among, share_cameras, with_weakly_tied
 
 pytest.importorskip("cv2")  # before pycolmap, see mkdesc.datasets.colmap.pycolmap_module
 pycolmap = pytest.importorskip("pycolmap")
@@ -84,6 +89,26 @@ def test_random_matches_are_not_certain(tmp_path, rng):
     with pycolmap.Database.open(path) as base:
         assert base.num_verified_image_pairs() > 10  # COLMAP takes them for pairs
     assert certain_pairs(path) == []
+
+
+def test_what_was_judged_is_not_judged_again(tmp_path):
+    base = make_database(tmp_path / "a.db", dict.fromkeys("abc", SMALL), {("a", "b"): (15, 900)})
+    assert certain_pairs(base) == []  # by chance
+    rows = np.zeros((15, 2), np.uint32)
+    for verdict, expected in ((VERIFIED, [("a", "b")]), (UNVERIFIED, [])):
+        with closing(sqlite3.connect(base)) as file:
+            make_table(file)
+            shifts = np.zeros((15, 6), np.float32)
+            write_pair(file, (1, 2), PairMatches(rows, shifts, verdict, ""))
+        assert certain_pairs(base) == expected
+
+
+def test_images_that_only_weak_pairs_tie_are_tried_with_the_scene_of_most():
+    scenes = [["a", "b"], ["x", "y"]]
+    counts = {("a", "n"): 20, ("n", "x"): 12, ("n", "y"): 12, ("m", "n"): 90, ("a", "x"): 16}
+    found = with_weakly_tied(scenes, counts, "abxynm")
+    assert found == [["a", "b"], ["x", "y", "n"]]  # m is tied to nothing but n
+    assert scenes == [["a", "b"], ["x", "y"]]
 
 
 def test_scenes_are_connected_parts():

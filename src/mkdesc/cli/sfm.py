@@ -15,10 +15,8 @@ from mkdesc.cli.options import (
     Keypoints,
     MaxPixels,
     Model,
-    Ratio,
     Side,
     Upright,
-    chosen_ratio,
 )
 from mkdesc.cli.progress import say_end
 from mkdesc.images.detectors.registry import DEFAULT_DETECTOR
@@ -40,12 +38,11 @@ def command(
             "else retrieved), or a text file with two names per line.",
         ),
     ] = "auto",
-    keypoints: Keypoints = 8192,
+    keypoints: Keypoints = 4096,
     detector: Detector = DEFAULT_DETECTOR,
     model: Model = DEFAULT_MODEL,
     side: Side = None,
     upright: Upright = False,
-    ratio: Ratio = "0.95",
     cameras: Annotated[
         str, typer.Option(help="Which images share a camera: auto, single, per-image, per-folder.")
     ] = "auto",
@@ -58,10 +55,21 @@ def command(
             "--no-refine-centres", help="Leave principal points in the middle of the images."
         ),
     ] = False,
-    guided: Annotated[
-        bool,
-        typer.Option("--guided", help="Match verified pairs again, guided by their geometry."),
-    ] = False,
+    belief: Annotated[
+        str,
+        typer.Option(
+            metavar="strict|mapping|off",
+            help="Which pairs to use: mapping (all but those whose matches are or may be wrong), "
+            "strict (those that two photographs alone would be believed), off (all).",
+        ),
+    ] = "mapping",
+    refine: Annotated[
+        str,
+        typer.Option(
+            metavar="none|tracks",
+            help="tracks: move keypoints to where the gray values of all photographs agree.",
+        ),
+    ] = "tracks",
     seed: Annotated[
         int | None,
         typer.Option(
@@ -85,7 +93,8 @@ def command(
     """Reconstruct a scene with COLMAP; run it again to resume.
 
     Photographs are read as stored, without EXIF rotation, as COLMAP does. Exit code 1 if some
-    photographs could not be read; the others are reconstructed.
+    photographs could not be read (the others are reconstructed), or if less than half of all
+    could be placed.
     """
     from mkdesc.features.settings import Settings
     from mkdesc.sfm.options import SfmOptions
@@ -99,11 +108,11 @@ def command(
     settings = Settings(detector, keypoints, model, side, upright, sensitive=True)
     options = SfmOptions(
         settings,
-        chosen_ratio(ratio, model),
+        belief=belief,
+        refine=refine,
         cameras=cameras,
         camera_model=camera_model,
         refine_centres=not no_refine_centres,
-        guided=guided,
         seed=seed,
         device=None if device == "cpu" else device,
     )
@@ -120,6 +129,8 @@ def command(
         return
     for line in report.lines():
         print(line)
+    if report.seconds:
+        print(f"time: {report.times()}")
     print(f"written: {output}")
-    if report.bad:
+    if report.bad or report.most_are_lost:
         raise typer.Exit(1)

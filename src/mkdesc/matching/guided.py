@@ -16,15 +16,7 @@ from mkdesc._support.compiling import compile_loop, locked_cache
 from mkdesc._support.loop_types import array_type
 from mkdesc.geometry.positions import as_positions
 from mkdesc.matching.distinct import APART
-from mkdesc.matching.frame_matches import LocalFeatures
 from mkdesc.matching.nearest import Matches, check_limits, check_pair, of_unit_size
-
-#: Guided matches are as near as this share of the known ones: distances mean other things with
-#: other descriptors.
-USUAL = 0.95
-
-#: Distance at which descriptors are as good as the same.
-EQUAL = 1e-6
 
 Floats = NDArray[np.float64]
 
@@ -109,58 +101,6 @@ def match_guided(
         keep &= distances <= max_distance
     rows = np.flatnonzero(keep)
     return Matches(np.column_stack([rows, nearest[rows]]), distances[rows])
-
-
-def rematch(
-    a: LocalFeatures,
-    b: LocalFeatures,
-    known: NDArray[np.int64],
-    matrix: Floats,
-    geometry: str,
-    *,
-    within: float,
-    ratio: float | None,
-) -> Matches:
-    """Guided matches of features that have none yet, as near as those that are known.
-
-    Parameters
-    ----------
-    a, b
-        Features of either image; those of a kind are matched with each other.
-    known
-        (K, 2), K > 0: matches that agree with the geometry. Whatever the geometry suggests,
-        these stay.
-    matrix, geometry, within, ratio
-        As for :func:`match_guided`.
-
-    Returns
-    -------
-    Matches
-        The nearest first, none of them with a feature of a known one.
-    """
-    i, j = known.T
-    off = a.descriptors[i].astype(np.float64) - b.descriptors[j].astype(np.float64)
-    usual = max(float(np.quantile(np.linalg.norm(off, axis=1), USUAL)), EQUAL)
-    pairs, distances = [], []
-    for kind in a.all_kinds():
-        one, two = a.of_kind(kind), b.of_kind(kind)
-        found = match_guided(
-            a.descriptors[one],
-            b.descriptors[two],
-            a.frames[one][:, :, 2],
-            b.frames[two][:, :, 2],
-            matrix,
-            geometry,
-            within=within,
-            ratio=ratio,
-            max_distance=usual,
-        )
-        pairs.append(np.column_stack([one[found.pairs[:, 0]], two[found.pairs[:, 1]]]))
-        distances.append(found.distances)
-    rows, far = np.concatenate(pairs), np.concatenate(distances)
-    new = np.flatnonzero(~np.isin(rows[:, 0], i) & ~np.isin(rows[:, 1], j))
-    order = new[np.argsort(far[new], kind="stable")]
-    return Matches(rows[order], far[order])
 
 
 def _mapped(matrix: Floats, xy: Floats, flat: bool) -> Floats:

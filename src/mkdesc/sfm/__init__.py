@@ -1,6 +1,6 @@
 """From features of photographs to matches, cameras and points (needs pycolmap).
 
-May use: _support, images, geometry, datasets, matching, features, retrieval.
+May use: _support, images, geometry, datasets, matching, belief, features, retrieval.
 """
 
 from __future__ import annotations

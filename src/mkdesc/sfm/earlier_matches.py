@@ -17,6 +17,7 @@ from typing import Any
 
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.retrieval.pairs import NamePair
+from mkdesc.sfm.grown_pairs import KEPT, TABLE, make_table
 
 
 def is_verified(base: Path, made_of: dict[str, Any]) -> bool:
@@ -27,13 +28,12 @@ def is_verified(base: Path, made_of: dict[str, Any]) -> bool:
         return _state(file) == _text(file, made_of)
 
 
-def say_verified(base: Path, made_of: dict[str, Any] | None) -> None:
-    """Write into a database what its verified pairs are made of; None: matches change now."""
+def say_verified(base: Path, made_of: dict[str, Any]) -> None:
+    """Write into a database what its verified pairs are made of."""
     with closing(sqlite3.connect(base)) as file, file:
         file.execute("CREATE TABLE IF NOT EXISTS mkdesc_verified (made_of TEXT)")
         file.execute("DELETE FROM mkdesc_verified")
-        text = None if made_of is None else _text(file, made_of)
-        file.execute("INSERT INTO mkdesc_verified VALUES (?)", (text or "",))
+        file.execute("INSERT INTO mkdesc_verified VALUES (?)", (_text(file, made_of),))
 
 
 def is_ours(base: Path) -> bool:
@@ -51,15 +51,13 @@ def say_copied(file: sqlite3.Connection) -> None:
 
     What an earlier mkdesc has said of the original does not hold: somebody may have changed it.
     """
-    for table in ("mkdesc", "mkdesc_images", "mkdesc_verified"):
+    for table in ("mkdesc", "mkdesc_images", "mkdesc_verified", TABLE):
         file.execute(f"DROP TABLE IF EXISTS {table}")
     file.execute("CREATE TABLE IF NOT EXISTS mkdesc_copied (what TEXT)")
     file.commit()
 
 
-def copy_matches(
-    old: Path, new: Path, pairs: Iterable[NamePair], same: Collection[str], guided: bool
-) -> None:
+def copy_matches(old: Path, new: Path, pairs: Iterable[NamePair], same: Collection[str]) -> None:
     """Copy matches from one database to another one that has none.
 
     Parameters
@@ -70,15 +68,15 @@ def copy_matches(
         Names of images.
     same
         Images whose keypoints are the same in both.
-    guided
-        Whether guided matches take the place of the others in the end; then those are not kept.
     """
     if not old.exists():
         return
     to_number = pycolmap_module().image_pair_to_pair_id
     with closing(sqlite3.connect(new)) as file:
         file.execute("ATTACH ? AS old", (str(old),))
-        if guided and _state(file, "old") is not None:
+        make_table(file)
+        query = "SELECT 1 FROM old.sqlite_master WHERE name = ?"
+        if file.execute(query, (TABLE,)).fetchone() is None:
             return
         was = {
             name: image for image, name in file.execute("SELECT image_id, name FROM old.images")
@@ -91,19 +89,18 @@ def copy_matches(
             for a, b in pairs
             if a in same and b in same and (was[a] < was[b]) == (now[a] < now[b])
         ]
-        query = "SELECT ?, rows, cols, data FROM old.matches WHERE pair_id = ?"
         with file:
-            file.executemany(
-                f"INSERT INTO main.matches (pair_id, rows, cols, data) {query}", numbers
-            )
+            for table, columns in (("matches", "rows, cols, data"), (TABLE, KEPT)):
+                query = f"SELECT ?, {columns} FROM old.{table} WHERE pair_id = ?"
+                file.executemany(f"INSERT INTO main.{table} (pair_id, {columns}) {query}", numbers)
 
 
-def _state(file: sqlite3.Connection, schema: str = "main") -> str | None:
+def _state(file: sqlite3.Connection) -> str | None:
     """What was said last; None if nothing was."""
-    query = f"SELECT name FROM {schema}.sqlite_master WHERE name = 'mkdesc_verified'"
+    query = "SELECT name FROM sqlite_master WHERE name = 'mkdesc_verified'"
     if file.execute(query).fetchone() is None:
         return None
-    found = file.execute(f"SELECT made_of FROM {schema}.mkdesc_verified").fetchone()
+    found = file.execute("SELECT made_of FROM mkdesc_verified").fetchone()
     return None if found is None else str(found[0])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +13,12 @@ from mkdesc._support.isolation import run_isolated
 from mkdesc._support.progress import Progress
 from mkdesc._support.version import __version__
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.sfm.doubtful_pairs import ambiguous_pairs
+from mkdesc.sfm.grown_pairs import name_pair, refused_pairs
 from mkdesc.sfm.log import colmap_log
-from mkdesc.sfm.options import REPORT
+from mkdesc.sfm.options import REPORT, SfmOptions
 from mkdesc.sfm.principal_points import refine_centres
 from mkdesc.sfm.report import read_report, write_report
-from mkdesc.sfm.scenes import certain_pairs, scenes_among
+from mkdesc.sfm.scenes import certain_pairs, scenes_among, verified_counts, with_weakly_tied
 
 if TYPE_CHECKING:
     import pycolmap
@@ -59,11 +59,10 @@ def map_images(
     base: Path,
     images: Path,
     target: Path,
-    seed: int | None,
-    centres: bool,
+    options: SfmOptions,
     progress: Progress,
 ) -> dict[int, pycolmap.Reconstruction]:
-    """COLMAP's incremental mapping of each scene; replaces earlier models as a whole.
+    """COLMAP's mapping of each scene; replaces earlier models as a whole.
 
     Parameters
     ----------
@@ -73,10 +72,9 @@ def map_images(
         Folder of the photographs.
     target
         Folder in which to make ``sparse``.
-    seed
-        The same seed gives the same models, by one thread; None: by all, and they may differ.
-    centres
-        Whether to move principal points.
+    options
+        With a seed, mapping gives the same models, by one thread; without, by all, and they may
+        differ.
     progress
         Told of every scene, in images.
 
@@ -86,9 +84,9 @@ def map_images(
         Empty if there is none; the largest is 0.
     """
     models = []
-    for model in _all_models(base, images, seed, progress):
-        if centres:
-            refine_centres(model, seed)
+    for model in _all_models(base, images, options.seed, progress):
+        if options.refine_centres:
+            refine_centres(model, options.seed)
         models.append(model)
     models.sort(key=lambda model: -model.num_reg_images())
     if models:
@@ -137,7 +135,9 @@ def _all_models(
     """
     certain = certain_pairs(base)
     with pycolmap_module().Database.open(base) as file:
-        waiting = scenes_among([image.name for image in file.read_all_images()], certain)
+        names = [image.name for image in file.read_all_images()]
+    waiting = with_weakly_tied(scenes_among(names, certain), verified_counts(base), names)
+    sure = {name for pair in certain for name in pair}
     total = sum(map(len, waiting))
     done = seen = 0
     scene: list[str] = []
@@ -151,7 +151,7 @@ def _all_models(
         scene = waiting.pop(0)
         seen = 0
         left = set(scene)
-        for model in _best_models(base, scene, images, seed, more):
+        for model in _best_models(base, scene, sure, images, seed, more):
             left -= {image.name for image in model.images.values() if image.has_pose}
             yield model
         rest = scenes_among(left, certain) if len(left) < len(scene) else []
@@ -161,17 +161,24 @@ def _all_models(
 
 
 def _best_models(
-    base: Path, scene: list[str], images: Path, seed: int | None, more: Callable[[int], None]
+    base: Path,
+    scene: list[str],
+    sure: Collection[str],
+    images: Path,
+    seed: int | None,
+    more: Callable[[int], None],
 ) -> list[pycolmap.Reconstruction]:
     """The models of a scene; where it is small, of the best of some tries.
 
-    Where COLMAP begins is chance, and decides how many images join.
+    Where COLMAP begins is chance, and decides how many images join. It is tried again if any
+    that must be of the scene have not.
     """
+    wanted = len({*scene} & {*sure})
     best: list[pycolmap.Reconstruction] = []
     for number in range(TRIES if len(scene) <= SMALL else 1):
         found = _models_of(base, scene, images, number + (seed or 0), seed is not None, more)
         best = max(best, found, key=_worth)
-        if _worth(best)[0] == len(scene):
+        if _worth(best)[0] >= wanted:
             break
     return best
 
@@ -242,12 +249,12 @@ def why_no_model(base: Path, log: Path) -> str:
             "ORDER BY 2 DESC, 3 DESC"
         ).fetchone()
     best = "" if most is None else " and ".join(names[image] for image in _ids(most[0]))
-    repeated = ambiguous_pairs(base)
-    if not certain and repeated:
+    refused = refused_pairs(base)
+    if not certain and refused:
         return (
-            f"no two of {len(names)} images can be trusted to show the same: structure repeats "
-            f"itself in {len(repeated)} pairs, such as {' and '.join(repeated[0])}; try "
-            f"photographs that also show what is there once (see {log})"
+            f"no two of {len(names)} images can be trusted to show the same: {len(refused)} pairs "
+            f"were refused, such as {name_pair(refused[0][:2])} ({refused[0].reason}); try "
+            f"photographs that also show what is there once, or --belief off (see {log})"
         )
     if not certain:
         if most is None or not most[2]:
@@ -258,8 +265,8 @@ def why_no_model(base: Path, log: Path) -> str:
                 f"has {most[1]} of {most[2]} matches that agree"
             )
         return (
-            f"{found}: the photographs may overlap too little; try more keypoints, a higher "
-            f"ratio, other pairs, or photographs in between (see {log})"
+            f"{found}: the photographs may overlap too little; try more keypoints, "
+            f"other pairs, or photographs in between (see {log})"
         )
     few = sorted({*names.values()} - {name for pair in certain for name in pair})
     alone = f"; {len(few)} images match no other: {', '.join(few[:5])}" if few else ""

@@ -14,7 +14,9 @@ FEATURES, DATABASE, REPORT = "features", "database.db", "report.json"
 
 
 #: Settings that are written elsewhere, or matches do not depend on.
-_OTHERS = ("settings", "refine_centres", "seed", "device")
+_OTHERS = ("settings", "refine", "refine_centres", "seed", "device")
+#: Which keypoints may be moved to where the photographs agree.
+REFINED = ("none", "tracks")
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,12 @@ class SfmOptions:
     ----------
     settings
         How images are described.
-    ratio, max_distance
-        Tests that mutual nearest neighbours must pass, as for
-        :func:`mkdesc.match_descriptors`.
+    belief
+        Which pairs are used. ``"mapping"``: all but those whose matches are or may be wrong.
+        ``"strict"``: those that two photographs alone would be believed. ``"off"``: all.
+    refine
+        ``"tracks"``: keypoints are moved to where the gray values of all photographs agree
+        (:mod:`mkdesc.sfm.tracks`). ``"none"``: they stay where they were found.
     cameras
         Which images share a camera: auto, single, per-image, per-folder.
     camera_model
@@ -38,21 +43,18 @@ class SfmOptions:
     seed
         The same seed gives the same model on the same machine, mapped by one thread; None: all
         threads are used, and models may differ a little from run to run.
-    guided
-        Whether to match verified pairs once more, guided by their geometry.
     device
         Where PyTorch describes and matches, such as ``"cuda"``; None: compiled code on the CPU
         does.
     """
 
-    settings: Settings = Settings(max_keypoints=8192, sensitive=True)  # noqa: RUF009 (frozen)
-    ratio: float | None = 0.95
-    max_distance: float | None = None
+    settings: Settings = Settings(max_keypoints=4096, sensitive=True)  # noqa: RUF009 (frozen)
+    belief: str = "mapping"
+    refine: str = "tracks"
     cameras: str = "auto"
     camera_model: str = "SIMPLE_RADIAL"
     refine_centres: bool = True
     seed: int | None = None
-    guided: bool = False
     device: str | None = None
 
     def to_json(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from functools import lru_cache
+import time
 from pathlib import Path
 
 from mkdesc._support.files import atomic_path, only_here, saying_what_failed
@@ -12,15 +12,12 @@ from mkdesc._support.progress import Progress, no_progress
 from mkdesc._support.targets import is_same
 from mkdesc._support.work import Workers
 from mkdesc.datasets.colmap import pycolmap_module
-from mkdesc.features.image_features import load_features
 from mkdesc.images.reading import MAX_PIXELS
-from mkdesc.retrieval.pairs import AT_HAND, NamePair
-from mkdesc.sfm.doubtful_pairs import drop_doubtful_pairs
+from mkdesc.retrieval.pairs import NamePair
 from mkdesc.sfm.earlier_matches import is_ours, is_verified, say_verified
-from mkdesc.sfm.guided import guide_pairs
 from mkdesc.sfm.log import LOG, colmap_log
 from mkdesc.sfm.mapping import SPARSE, check_models, map_images, verify_pairs, why_no_model
-from mkdesc.sfm.matching import match_pairs
+from mkdesc.sfm.matching import Matcher, match_pairs
 from mkdesc.sfm.options import DATABASE, FEATURES, REPORT, Matched, SfmOptions
 from mkdesc.sfm.others_database import copy_database
 from mkdesc.sfm.page import PAGE, write_page
@@ -33,6 +30,7 @@ from mkdesc.sfm.preparing import (
 )
 from mkdesc.sfm.report import SfmReport, make_report, read_report, write_report
 from mkdesc.sfm.scenes import share_cameras
+from mkdesc.sfm.tracks import error_before, refine_tracks
 
 
 def reconstruct(
@@ -80,13 +78,16 @@ def reconstruct(
     with only_here(target):
         before = read_report(target / REPORT)
         check_models(target)
+        clock = _Clock()
         matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
+        clock.lap("describing")
         if before is not None and before.get("files") == _sizes(target):
             earlier = SfmReport.from_dict(before, matched.made_of)
             if earlier is not None and is_verified(matched.database, matched.made_of):
                 return earlier
-        _match(matched, target, wanted, options, progress, workers)
-        return _mapped(matched, Path(images), target, options, progress)
+        matcher = _matcher(images, target, options, max_pixels)
+        _match(matched, matcher, wanted, options, progress, workers, clock)
+        return _mapped(matched, Path(images), target, options, progress, clock)
 
 
 def match_images(
@@ -103,8 +104,26 @@ def match_images(
     target = Path(output)
     with only_here(target):
         matched, wanted = prepare(images, target, options, pairs, progress, max_pixels, workers)
-        _match(matched, target, wanted, options, progress, workers)
+        matcher = _matcher(images, target, options, max_pixels)
+        _match(matched, matcher, wanted, options, progress, workers, _Clock())
     return matched
+
+
+class _Clock:
+    """Seconds by what they were spent on."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
+
+
+def _matcher(images: str | Path, target: Path, options: SfmOptions, max_pixels: int) -> Matcher:
+    folders = (target / FEATURES).absolute(), Path(images).absolute()
+    return Matcher(*folders, options.belief, max_pixels, options.device)
 
 
 def _sizes(target: Path) -> dict[str, int]:
@@ -116,40 +135,28 @@ def _sizes(target: Path) -> dict[str, int]:
 
 def _match(
     matched: Matched,
-    target: Path,
+    matcher: Matcher,
     wanted: list[NamePair],
     options: SfmOptions,
     progress: Progress,
     workers: Workers,
+    clock: _Clock,
 ) -> None:
-    """Match and verify, unless that is done."""
+    """Match, refine and verify, unless that is done."""
     base = matched.database
     if is_verified(base, matched.made_of):
         return
     with saying_what_failed(base, RuntimeError, sqlite3.OperationalError):
-        with colmap_log(target):
-            match_pairs(
-                base,
-                target / FEATURES,
-                wanted,
-                options.ratio,
-                options.max_distance,
-                progress,
-                workers,
-                options.device,
-            )
+        match_pairs(base, matcher, wanted, progress, workers)
+        clock.lap("matching")
+        if options.refine == "tracks":
+            refine_tracks(base, progress)
+            clock.lap("refining")
         verify_pairs(base, options.seed, progress)
-        drop_doubtful_pairs(base, progress, target / FEATURES)
-        if options.guided:
-            kept = lru_cache(AT_HAND)(lambda name: load_features(target / FEATURES, name))
-            say_verified(base, None)
-            with colmap_log(target):
-                guide_pairs(base, wanted, kept, options.ratio, progress)
-            verify_pairs(base, options.seed, progress)
-            drop_doubtful_pairs(base, progress, target / FEATURES)
         if options.cameras == "auto":
             share_cameras(base)
         say_verified(base, matched.made_of)
+        clock.lap("verifying")
 
 
 def map_database(
@@ -176,14 +183,19 @@ def map_database(
     """
     options, target = options or SfmOptions(), Path(output)
     with only_here(target):
+        clock = _Clock()
         matched = _copied(Path(existing), Path(images), target, options, progress)
-        return _mapped(matched, Path(images), target, options, progress)
+        clock.lap("verifying")
+        return _mapped(matched, Path(images), target, options, progress, clock)
 
 
 def _copied(
     existing: Path, images: Path, target: Path, options: SfmOptions, progress: Progress
 ) -> Matched:
-    """A database of anybody's in the folder of a reconstruction, verified."""
+    """A database of anybody's in the folder of a reconstruction, verified.
+
+    Its pairs are believed: whoever made it has chosen them.
+    """
     pycolmap_module()  # said before the work if it is not there
     check_seed(options.seed)
     check_models(target)
@@ -203,23 +215,30 @@ def _copied(
     with saying_what_failed(base, RuntimeError):
         if not counts.verified:
             verify_pairs(base, options.seed, progress)
-        drop_doubtful_pairs(base, progress)
     digest = hashlib.sha256(base.read_bytes()).hexdigest()
     return Matched(base, counts.images, {}, {"database": digest})
 
 
 def _mapped(
-    matched: Matched, images: Path, target: Path, options: SfmOptions, progress: Progress
+    matched: Matched,
+    images: Path,
+    target: Path,
+    options: SfmOptions,
+    progress: Progress,
+    clock: _Clock,
 ) -> SfmReport:
     """Map what is matched, and write the reports."""
     with colmap_log(target):
-        models = map_images(
-            matched.database, images, target, options.seed, options.refine_centres, progress
-        )
+        models = map_images(matched.database, images, target, options, progress)
+    clock.lap("mapping")
     if not models:
         bad = "".join(f"; left out: {reason}" for reason in matched.bad.values())
         raise ValueError(f"{images}: {why_no_model(matched.database, target / LOG)}{bad}")
-    report = make_report(models, matched.database, matched.images, matched.bad)
+    refined = "pairs" in matched.made_of and options.refine == "tracks"
+    before = error_before(models[0], target / FEATURES) if refined else None
+    report = make_report(
+        models, matched.database, matched.images, matched.bad, before, clock.seconds
+    )
     write_page(target / PAGE, report, models, matched.database)
     found = report.to_dict(matched.made_of)
     write_report(target / REPORT, {**found, "files": _sizes(target)})

@@ -11,23 +11,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mkdesc._support.check import check_choice
 from mkdesc._support.files import atomic_path, saying_what_failed
 from mkdesc._support.progress import Progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import content_part
+from mkdesc.belief.judge import BELIEFS
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import extract_features
 from mkdesc.features.image_features import content_of
 from mkdesc.features.stores import colmap_database as database
 from mkdesc.images.listing import check_names, find_images
-from mkdesc.matching.nearest import check_limits
 from mkdesc.retrieval.pairs import NamePair, all_pairs, read_pairs, sequential_pairs
 from mkdesc.retrieval.similar import retrieved_pairs
 from mkdesc.sfm.earlier_matches import copy_matches, is_verified
 from mkdesc.sfm.log import LOG
 from mkdesc.sfm.mapping import SPARSE, TRIES
-from mkdesc.sfm.options import DATABASE, FEATURES, Matched, SfmOptions
+from mkdesc.sfm.options import DATABASE, FEATURES, REFINED, Matched, SfmOptions
 from mkdesc.sfm.page import PAGE
 
 #: Ways to choose pairs, besides a file of them.
@@ -52,7 +53,8 @@ def prepare(
     options = replace(
         options, settings=replace(options.settings, as_stored=True)
     )  # as COLMAP reads them
-    check_limits(options.ratio, options.max_distance)
+    check_choice("belief", options.belief, BELIEFS)
+    check_choice("refine", options.refine, REFINED)
     options.settings.check_numbers("COLMAP")
     database.check_cameras(options.cameras, options.camera_model)
     check_seed(options.seed)
@@ -88,7 +90,8 @@ def prepare(
         if not wanted:
             raise ValueError(f"{pairs}: no pairs of usable images in this file")
     contents = {name: content_of(target / FEATURES, name) for name in usable}
-    own = {"refine_centres": options.refine_centres, "seed": options.seed}
+    names = ("refine", "refine_centres", "seed")
+    own = {name: getattr(options, name) for name in names}
     made_of = {
         "settings": {**json.loads(settings), **own},
         "pairs": _digest(wanted),
@@ -110,7 +113,7 @@ def prepare(
                 cameras,
                 options.camera_model,
             )
-            copy_matches(base, partial, wanted, same, options.guided)
+            copy_matches(base, partial, wanted, same)
             remove_journals(base)
     return Matched(base, len(usable), extracted.bad, made_of), wanted
 

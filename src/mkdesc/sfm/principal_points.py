@@ -9,6 +9,7 @@ and cameras are centred to half a per cent of the longer side of the image, more
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ PRIOR = 0.005
 IMAGES = 6
 #: Parts of the points that are left out in turn.
 PARTS = 4
+#: Points that principal points are estimated of: those with the longest tracks.
+POINTS = 3000
 
 Centres = dict[int, NDArray[np.float64]]
 
@@ -36,14 +39,13 @@ def refine_centres(model: Any, seed: int | None = None) -> None:
     shared = [camera for camera, count in images.items() if count >= IMAGES]
     if not shared:
         return
-    samples = []
-    for part in range(PARTS):
-        sample = pycolmap_module().Reconstruction(model)
-        for point in list(sample.points3D):
-            if point % PARTS == part:
-                sample.delete_point3D(point)
-        samples.append(_adjusted(sample, shared, one))
-    found = _adjusted(pycolmap_module().Reconstruction(model), shared, one)
+    lengths = {point: model.points3D[point].track.length() for point in model.points3D}
+    best = sorted(lengths, key=lambda point: (-lengths[point], point))[:POINTS]
+    samples = [
+        _adjusted(_with_points(model, (p for p in best if p % PARTS != part)), shared, one)
+        for part in range(PARTS)
+    ]
+    found = _adjusted(_with_points(model, best), shared, one)
     for camera in shared:
         tried = np.array([sample[camera] for sample in samples])
         error = (PARTS - 1) / PARTS * ((tried - tried.mean(axis=0)) ** 2).sum(axis=0)
@@ -54,6 +56,14 @@ def refine_centres(model: Any, seed: int | None = None) -> None:
         target.principal_point_x, target.principal_point_y = centre
     _adjust(model, centres=False, one=one)
     model.update_point_3d_errors()
+
+
+def _with_points(model: Any, kept: Iterable[int]) -> Any:
+    """A copy of a model that has some of its points."""
+    copy = pycolmap_module().Reconstruction(model)
+    for point in {*copy.points3D}.difference(kept):
+        copy.delete_point3D(point)
+    return copy
 
 
 def _adjusted(model: Any, cameras: list[int], one: bool) -> Centres:

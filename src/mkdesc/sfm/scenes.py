@@ -1,14 +1,16 @@
 """The scenes in a database of verified matches: images that more connects than chance.
 
 In a mix of photographs most pairs of unrelated ones have COLMAP's 15 matches that agree, some
-have 40. What tells is how many of how many agree (:mod:`mkdesc.matching.chance`).
+have 40. Matches that we have grown were judged, pair by pair (:mod:`mkdesc.belief`). Of those in
+databases of others, it tells how many of how many agree (:mod:`mkdesc.matching.chance`).
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +18,10 @@ from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.matching.chance import SAMPLES, false_alarms, strip_share
 from mkdesc.retrieval.pairs import NamePair
 from mkdesc.retrieval.similar import groups_of
-from mkdesc.sfm.doubtful_pairs import WITHIN
+from mkdesc.sfm.grown_pairs import believed_pairs
+
+#: Pixels that a match may be off its epipolar line: what COLMAP's verification allows.
+WITHIN = 4.0
 
 #: log10 of how often, over all pairs of a database, chance may connect two images. Matches are
 #: not as independent as chance has it: of 760 unrelated pairs one is at -3.
@@ -24,7 +29,7 @@ BY_CHANCE = -6.0
 
 
 def certain_pairs(base: Path) -> list[NamePair]:
-    """Pairs of images (by name) of which more matches agree than chance explains, best first.
+    """Pairs of images (by name) that are believed to show the same, best first.
 
     Parameters
     ----------
@@ -41,10 +46,15 @@ def certain_pairs(base: Path) -> list[NamePair]:
             "FROM two_view_geometries LEFT JOIN matches USING (pair_id) ORDER BY 2 DESC"
         )
         verified = file.execute(query).fetchall()
+    believed = believed_pairs(base)
     limit = BY_CHANCE - math.log10(max(tried, 1))
     certain = []
     for pair, agree, matches in verified:
         (a, size), (b, other) = (images[i] for i in pycolmap.pair_id_to_image_pair(pair))
+        if believed is not None:
+            if agree and pair in believed:
+                certain.append((a, b))
+            continue
         strip = max(strip_share(WITHIN, size), strip_share(WITHIN, other))
         # Others' databases may have what is verified alone.
         found = false_alarms(agree, max(matches, agree), strip, SAMPLES["fundamental"])
@@ -84,6 +94,40 @@ def scenes_among(names: Collection[str], pairs: Sequence[NamePair]) -> list[list
     known = set(names)
     inner = [pair for pair in pairs if known.issuperset(pair)]
     return [group for group in groups_of(known, inner) if len(group) > 1]
+
+
+def with_weakly_tied(
+    scenes: Sequence[Sequence[str]], counts: Mapping[NamePair, int], names: Collection[str]
+) -> list[list[str]]:
+    """Scenes, each with the images of none that have most matches with its images.
+
+    Such a pair alone says nothing; whether the image fits a model of many others does.
+
+    Parameters
+    ----------
+    scenes
+        Groups of images.
+    counts
+        Matches that agree, of pairs of images.
+    names
+        Of all images.
+
+    Examples
+    --------
+    >>> with_weakly_tied([["a", "b"], ["x", "y"]], {("a", "c"): 20, ("c", "y"): 30}, "abcdxy")
+    [['a', 'b'], ['x', 'y', 'c']]
+    """
+    place = {name: number for number, scene in enumerate(scenes) for name in scene}
+    ties: dict[str, Counter[int]] = {name: Counter() for name in sorted({*names} - {*place})}
+    for pair, count in counts.items():
+        for name, other in (pair, pair[::-1]):
+            if name in ties and other in place:
+                ties[name][place[other]] += count
+    found = [list(scene) for scene in scenes]
+    for name, tied in ties.items():
+        if tied:
+            found[max(tied, key=lambda number: (tied[number], -number))].append(name)
+    return found
 
 
 def share_cameras(base: Path) -> None:
