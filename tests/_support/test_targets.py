@@ -29,7 +29,7 @@ def test_only_files_of_the_kind_are_replaced(tmp_path):
 def test_texts_are_known_by_all_of_their_lines(tmp_path, name):
     """Matches of COLMAP begin as a list of pairs does, and notes may follow a table."""
     file = tmp_path / name
-    first = {"a.txt": "a.png b.png", "a.csv": "x_a,y_a,x_b,y_b,distance,inlier"}[name]
+    first = {"a.txt": "a.png b.png", "a.csv": ",".join(matches.COLUMNS)}[name]
     check = {"a.txt": lambda path: pairs.check_output(path, []), "a.csv": matches.check_output}[
         name
     ]

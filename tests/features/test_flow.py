@@ -77,18 +77,25 @@ def test_matches_on_the_grid_are_of_no_keypoint_and_have_the_maps_of_the_warp(be
 
 def test_on_the_grid_too_inliers_are_those_that_the_geometry_expects(matched):
     assert matched.geometry == "homography"
-    homogeneous = np.column_stack([matched.points_a, np.ones(len(matched))]) @ matched.matrix.T
-    off = np.linalg.norm(homogeneous[:, :2] / homogeneous[:, 2:] - matched.points_b, axis=1)
+    ways = (
+        (matched.points_a, matched.points_b, matched.matrix),
+        (matched.points_b, matched.points_a, np.linalg.inv(matched.matrix)),
+    )
+    both = []
+    for here, there, matrix in ways:
+        moved = np.column_stack([here, np.ones(len(here))]) @ matrix.T
+        both.append(np.linalg.norm(moved[:, :2] / moved[:, 2:] - there, axis=1))
+    off = np.minimum(*both)
     grown_at_keypoints = (matched.pairs >= 0).any(axis=1)
     assert np.array_equal(matched.inliers[~grown_at_keypoints], off[~grown_at_keypoints] <= 2)
-    assert np.mean(matched.inliers == (off <= 2)) > 0.99  # the estimator's own
+    assert np.mean(matched.inliers == (off <= 2)) > 0.98  # the estimator's own
     assert 0.2 < matched.inliers.mean() < 0.98  # a plane bent: some are, some are not
 
 
 def test_without_a_verdict_there_is_no_grid_and_no_field(bent, texture):
     found = mkdesc.match_images(bent.first, texture(7), mkdesc.Features(800), grid=8)
     assert not found.verified
-    assert len(found) < 50
+    assert np.isnan(found.correlation).all()  # what nothing could be grown from
     flow = found.flow()
     assert np.isnan(flow.field).all()
     assert not flow.confidence.any()

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
-from mkdesc.belief.judge import Verdict
 
 from mkdesc._support.files import own_folder
 from mkdesc._support.progress import no_progress
+from mkdesc.belief.judgement import Verdict
 from mkdesc.features.image_features import load_features
 from mkdesc.features.settings import Settings
 from mkdesc.retrieval.pairs import all_pairs

@@ -291,7 +291,7 @@ class ImageMatches:
         >>> from mkdesc import match_images
         >>> image = np.random.default_rng(0).integers(0, 256, (100, 120), np.uint8)
         >>> image_seen, seen, by = match_images(image, image[10:, 20:]).warp()
-        >>> (image_seen == image)[12:-2, 22:-2].mean() > 0.99, seen[:, :18].any(), by
+        >>> (abs(1.0 * image_seen - image) < 4)[12:-2, 22:-2].mean() > 0.99, seen[:, :18].any(), by
         (np.True_, np.False_, 'homography')
         """
         if self.matrix is None:

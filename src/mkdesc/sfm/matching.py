@@ -18,7 +18,7 @@ from mkdesc._support.threads import one_thread_each
 from mkdesc._support.work import Workers, in_order
 from mkdesc._support.workfolder import cached_reader, state_of
 from mkdesc.belief.checks import UNVERIFIED, VERIFIED
-from mkdesc.belief.judge import judge
+from mkdesc.belief.judgement import judge
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.growing_pair import grow_pair
 from mkdesc.features.image_features import features_path, load_file

@@ -17,7 +17,7 @@ from mkdesc._support.progress import Progress
 from mkdesc._support.targets import check_target, is_same
 from mkdesc._support.work import Workers
 from mkdesc._support.workfolder import content_part
-from mkdesc.belief.judge import BELIEFS
+from mkdesc.belief.judgement import BELIEFS
 from mkdesc.datasets.colmap import pycolmap_module
 from mkdesc.features.folder import extract_features
 from mkdesc.features.image_features import content_of
