@@ -72,6 +72,7 @@ for number in range(1, 7):
     if number in (1, 3, 6):
         matched = np.flatnonzero(correlation >= 0)
         panels.append(panel(f"round {number}", matched, found[matched, :2]))
-grown = grow_from(one, two, places, *fitted, options)  # all rounds, one more fit, there and back
+# All rounds, one more fit, there and back.
+grown = grow_from(one, two, places, *fitted, options, fit_places)
 panels.append(panel("checked", grown.rows, grown.found[:, :2]))
 cv2.imwrite("growth.jpg", np.vstack([np.hstack(panels[:3]), np.hstack(panels[3:])]))
