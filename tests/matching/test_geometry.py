@@ -10,7 +10,6 @@ from mkdesc.matching.affinities import (
     affinities,
     frames_agree,
     frames_follow,
-    homography_from_frames,
 )
 from mkdesc.matching.chance import false_alarms
 from mkdesc.matching.verification import verify_matches
@@ -101,20 +100,6 @@ def frames_through(rng, matrix, count, spread=0.1):
     return a, b
 
 
-def test_one_right_match_in_forty_is_enough(rng):
-    a, b = frames_through(rng, PLANE, 800)
-    wrong = rng.random(800) > 1 / 40
-    other = rng.permutation(800)
-    b[wrong] = b[other][wrong]
-    b[wrong, :, 2] = rng.uniform(0, 600, (wrong.sum(), 2))
-    assert (~wrong).sum() < 30
-    found = homography_from_frames(a, b, 4.0)
-    corners = np.array([[[0.0, 0], [600, 0], [600, 600], [0, 600]]])
-    off = cv2.perspectiveTransform(corners, found) - cv2.perspectiveTransform(corners, PLANE)
-    assert np.linalg.norm(off, axis=2).mean() < 10
-    assert verify_matches(a[:, :, 2], b[:, :, 2], "homography").matrix is None
-
-
 def test_frames_of_a_plane_agree_and_others_do_not(rng):
     a, b = frames_through(rng, PLANE, 500)
     assert frames_agree(PLANE, a, b).mean() > 0.95
@@ -154,15 +139,3 @@ def test_chance_is_not_taken_for_agreement(rng):
     for _ in range(200):
         count = int((rng.random(1000) < 1e-3).sum())
         assert false_alarms(count, 1000, 1e-3, 0) > -4
-
-
-def test_noise_is_no_plane(rng):
-    for _ in range(3):
-        a, b = frames_through(rng, PLANE, 500)
-        b = b[rng.permutation(500)]
-        found = homography_from_frames(a, b, 4.0)
-        if found is not None:
-            errors = np.linalg.norm(
-                cv2.perspectiveTransform(a[:, None, :, 2], found)[:, 0] - b[:, :, 2], axis=1
-            )
-            assert ((errors < 4) & frames_agree(found, a, b)).sum() < 8

@@ -28,7 +28,6 @@ def compile_for(detector: str = DEFAULT_DETECTOR, model: str = DEFAULT_MODEL) ->
     from mkdesc.matching.bits import compile_bits
     from mkdesc.matching.distinct import match_distinct
     from mkdesc.matching.growing.grow import grow_matches
-    from mkdesc.matching.guided import match_guided
     from mkdesc.matching.nearest import match_descriptors
     from mkdesc.retrieval.segments import compile_scores
 
@@ -39,7 +38,6 @@ def compile_for(detector: str = DEFAULT_DETECTOR, model: str = DEFAULT_MODEL) ->
     few, positions = np.eye(2, dtype=np.float32), np.eye(2)
     match_descriptors(few, few)
     match_distinct(few, few, positions, positions)
-    match_guided(few, few, positions, positions, np.eye(3))
     places = np.array([[30.0, 30], [60, 30], [30, 60], [60, 60]])
     grow_matches(noise, noise, places, places, np.arange(4)[:, None].repeat(2, axis=1))
     compile_bits()

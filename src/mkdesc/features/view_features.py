@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mkdesc._support.work import in_order
 from mkdesc.features.features import Features
 from mkdesc.images.affine import adapted_frames, region_frames
-from mkdesc.images.detectors.opencv import BLOBS, FINE_BLOBS
+from mkdesc.images.detectors.opencv import BLOBS
 from mkdesc.images.detectors.registry import make_detector
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.views import View, back_to_photograph, synthesise, turns_for
@@ -53,7 +53,7 @@ def features_in_views(
 
     def one(turn: float) -> LocalFeatures:
         view = synthesise(gray, tilt, turn)
-        return features_in_view(view, gray.shape, features, limit, shapes=True)
+        return features_in_view(view, gray.shape, features, limit)
 
     parts = []
     for part in in_order(one, turns, threads):
@@ -67,10 +67,6 @@ def features_in_view(
     shape: tuple[int, ...],
     features: Features,
     most: int,
-    *,
-    shapes: bool,
-    mask: NDArray[np.uint8] | None = None,
-    fine: bool = False,
 ) -> LocalFeatures:
     """What a view shows of a photograph, described as it is seen there.
 
@@ -84,24 +80,16 @@ def features_in_view(
         What describes.
     most
         Keypoints of a kind at most.
-    shapes
-        Whether to look for blobs with a shape and for regions, too.
-    mask
-        Blobs are looked for where it is not zero.
-    fine
-        Whether all blobs there are will do: something else says which of them match.
     """
-    settings = FINE_BLOBS if fine else BLOBS
-    detector = make_detector("sift", max_keypoints=most, n_threads=1, **settings)
-    points = detector.detect(view.image, mask).strongest(most).points
+    detector = make_detector("sift", max_keypoints=most, n_threads=1, **BLOBS)
+    points = detector.detect(view.image).strongest(most).points
     side = features.sides[0]  # of the square that a frame stands for
-    frames = [frames_from_points(points, side)]
-    if shapes:
-        places = np.unique(points * [1, 1, 1, 0], axis=0)  # without their several directions
-        frames += [
-            adapted_frames(view.image, places, side),
-            region_frames(view.image, most),
-        ]
+    places = np.unique(points * [1, 1, 1, 0], axis=0)  # without their several directions
+    frames = [
+        frames_from_points(points, side),
+        adapted_frames(view.image, places, side),
+        region_frames(view.image, most),
+    ]
     seen = np.concatenate(frames)
     kinds = np.repeat(np.arange(len(frames), dtype=np.uint8), [len(some) for some in frames])
     found = back_to_photograph(seen, view.matrix)

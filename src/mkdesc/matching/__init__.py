@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # lazy_names imports these when they are used
     from mkdesc.matching.growing.grow import GrownMatches as GrownMatches
     from mkdesc.matching.growing.grow import grow_matches as grow_matches
     from mkdesc.matching.growing.options import GrowOptions as GrowOptions
-    from mkdesc.matching.guided import match_guided as match_guided
     from mkdesc.matching.nearest import Matches as Matches
     from mkdesc.matching.nearest import match_descriptors as match_descriptors
     from mkdesc.matching.verification import verify_matches as verify_matches

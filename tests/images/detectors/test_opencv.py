@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkdesc.images.detectors.keypoints import Keypoints
-from mkdesc.images.detectors.opencv import BLOBS, FINE_BLOBS
+from mkdesc.images.detectors.opencv import BLOBS
 from mkdesc.images.detectors.registry import as_detector, make_detector
 
 FACTORIES = {
@@ -42,7 +42,6 @@ def test_they_are_opencv_s(image, name):
     ("settings", "theirs"),
     [
         (BLOBS, {"contrastThreshold": 0.01}),
-        (FINE_BLOBS, {"contrastThreshold": 0.005, "edgeThreshold": 20, "sigma": 1.2}),
         ({"sensitive": True}, {"contrastThreshold": 0.01}),
         ({"precise": False}, {"enable_precise_upscale": False}),
     ],

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 #: A quarter of OpenCV's contrast: what looks weak may be all there is.
 BLOBS: dict[str, Any] = {"contrast": 0.01}
 
-#: Where two views are known to show the same: smaller, weaker and longer blobs, too.
-FINE_BLOBS: dict[str, Any] = {"contrast": 0.005, "edge": 20.0, "sigma": 1.2}
-
 #: Pixels on a side below which an image has no keypoints: some of OpenCV's detectors fail on it.
 SMALLEST = 3
 
