@@ -256,3 +256,10 @@ def test_bad_ways_of_verifying_are_named(name, values):
     for value in values:
         with pytest.raises(ValueError, match=f"{name}: expected"):
             verify_matches([], [], **{name: value})
+
+
+def test_models_that_are_none_are_refused_whatever_the_ratio():
+    few = np.eye(4, 8, dtype=np.float32)
+    for ratio in ("auto", 0.8, None):
+        with pytest.raises((ValueError, FileNotFoundError), match="nope"):
+            match_descriptors(few, few, ratio=ratio, model="nope")

@@ -27,7 +27,7 @@ from mkdesc.images.reading import opencv
 from mkdesc.matching.bits import Nearest, check_bits, nearest_bits
 from mkdesc.measures.descriptors import as_descriptors
 from mkdesc.measures.distances import pair_distances
-from mkdesc.models import DEFAULT_MODEL, model_ratio
+from mkdesc.models import DEFAULT_MODEL, load_model, model_ratio
 
 if TYPE_CHECKING:
     import cv2
@@ -141,7 +141,10 @@ def match_descriptors(
     (2, [[0, 1], [2, 0]])
     """
     here, there = check_pair(a, b, bits)
-    ratio = model_ratio(model) if isinstance(ratio, str) and ratio == "auto" else ratio
+    if isinstance(ratio, str) and ratio == "auto":
+        ratio = model_ratio(model)
+    elif model is not DEFAULT_MODEL and not isinstance(model, MKD):
+        load_model(model)  # refuses what is none
     check_limits(ratio, max_distance)
     if not len(here) or not len(there):
         return Matches(np.empty((0, 2), np.int64), np.empty(0, np.float32))
