@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -333,7 +334,7 @@ def test_descriptors_of_another_version_are_not_mixed(file, tmp_path, monkeypatc
 def test_workers_that_live_on_do_not_keep_old_files(file, patches, tmp_path):
     model = tmp_path / "mine.safetensors"
     bundled = Path(mkdesc.models.__file__).parent
-    with ProcessPoolExecutor(1) as workers:
+    with ProcessPoolExecutor(1, get_context("spawn")) as workers:
         for name in ("paper-64", "polar"):
             shutil.copy(bundled / f"{name}.safetensors", model)
             np.save(file, patches)
@@ -398,7 +399,10 @@ def test_only_one_at_a_time(file, tmp_path):
 
 def test_memory_of_this_process_is_no_place_for_others(file):
     pytest.importorskip("fsspec")
-    with ProcessPoolExecutor(1) as others, pytest.raises(ValueError, match="cannot read"):
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as others,
+        pytest.raises(ValueError, match="cannot read"),
+    ):
         describe_file(file, "memory://out.zarr", workers=others)
 
 

@@ -1,6 +1,7 @@
 """Benchmarks whose descriptors others compute: the same tables."""
 
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 
@@ -10,7 +11,7 @@ from mkdesc.evaluation.phototourism.benchmark import run_phototourism
 
 @pytest.fixture(scope="module")
 def processes():
-    with ProcessPoolExecutor(2) as executor:
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
         yield executor
 
 

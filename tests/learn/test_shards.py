@@ -3,6 +3,7 @@
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from multiprocessing import get_context
 
 import cv2
 import numpy as np
@@ -64,7 +65,7 @@ def mkd():
 
 @pytest.fixture(scope="module")
 def processes():
-    with ProcessPoolExecutor(2) as executor:
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
         yield executor
 
 
