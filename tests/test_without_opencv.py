@@ -128,6 +128,7 @@ def test_what_needs_opencv_says_so_in_a_line(place, line):
     done = command(place, line)
     assert done.returncode == 2
     (message,) = [text for text in done.stderr.splitlines() if text.startswith("error: ")]
-    assert message.startswith("error: the detector sift needs OpenCV")
+    what = "a search with shapes and views (wide)" if "--wide" in line else "the detector sift"
+    assert message.startswith(f"error: {what} needs OpenCV")
     assert message.endswith("pip install 'mkdesc[images]'")
     assert "Traceback" not in done.stderr

@@ -409,3 +409,25 @@ def test_a_picture_is_in_colour_and_shows_the_rejected_in_red_on_request(tmp_pat
         found.draw(box=(100, 100, 400, 150))
     names[0].unlink()
     assert found.draw().shape[2] == 3  # gray, but there
+
+
+def test_pictures_of_slivers_have_captions(tmp_path, features):
+    sliver = np.zeros((300, 3), np.uint8)
+    for shape in (sliver, sliver.T.copy(), sliver[:1, :1]):
+        mkdesc.match_images(shape, shape, features).save(tmp_path / "m.png", overwrite=True)
+        assert cv2.imread(str(tmp_path / "m.png")).shape[2] == 3
+
+
+def test_grids_have_bounds(image, features):
+    for grid in (1, 0, 2**70):
+        with pytest.raises(ValueError, match="grid: expected an integer from 2 to 10000"):
+            mkdesc.match_images(image, image, features, grid=grid)
+
+
+def test_a_plane_of_a_deep_scene_can_be_asked_for(shared):
+    """What is off the plane and agrees on depth does not speak against the plane."""
+    folder = shared / "data" / "multiview" / "lund-door" / "images"
+    found = mkdesc.match_images(
+        folder / "DSC_0001.JPG", folder / "DSC_0003.JPG", geometry="homography", max_pixels=10**8
+    )
+    assert found.verified

@@ -186,6 +186,10 @@ class Evidence:
         smaller share.
         """
         off = self.is_sure & (self.pair.residuals(self.found) > OFF * self.pair.threshold)
+        scene = self.pair.geometry()
+        if scene.geometry != self.found.geometry == "homography":
+            # The plane of a deep scene: what it leaves out may be depth.
+            off &= self.pair.residuals(scene) > OFF * self.pair.threshold
         shares = []
         for k, (features, xy) in enumerate(
             zip(self.pair.features, self.agree.positions, strict=True)

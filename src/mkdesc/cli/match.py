@@ -51,7 +51,7 @@ def command(
             "--wide",
             help="For very different viewpoints: also match synthetic views of both "
             "photographs, until a geometry is certain. Slower only where it is "
-            "needed.",
+            "needed. Needs OpenCV: the extra images.",
         ),
     ] = False,
     limit: Annotated[

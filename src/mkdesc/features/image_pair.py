@@ -29,7 +29,7 @@ from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.images.exif import focal_length
 from mkdesc.images.frames import frames_from_points
 from mkdesc.images.gray import as_gray_uint8
-from mkdesc.images.reading import MAX_PIXELS, read_gray
+from mkdesc.images.reading import MAX_PIXELS, opencv, read_gray
 from mkdesc.matching.affinities import affinities
 from mkdesc.matching.coherence import Size
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures, plain_features
@@ -43,6 +43,9 @@ from mkdesc.models import DEFAULT_MODEL, model_ratio
 
 #: Keypoints per photograph, unless told otherwise.
 KEYPOINTS = 2000
+
+#: Pixels from place to place of a grid, at most.
+LARGEST_GRID = 10_000
 
 #: Seconds of a wide search, unless told otherwise.
 LIMIT = 30.0
@@ -183,6 +186,7 @@ def match_images(
     clock.lap("grow")
     if wide and judged.verdict.name == UNVERIFIED:
         most = describe.max_keypoints or max(len(one.frames) for one in seen)
+        opencv("a search with shapes and views (wide)")
         blobs = _for_blobs(describe)
         found, judged = match_wide(
             grays, pyramids, blobs, options, belief, how, most, threads, progress, limit
@@ -221,7 +225,7 @@ def check_options(
 
 def check_grid(grid: int | None, grow: bool) -> None:
     """Refuse a grid that :func:`match_images` would, before any work."""
-    check_integer("grid", grid, least=2, optional=True)
+    check_integer("grid", grid, least=2, most=LARGEST_GRID, optional=True)
     if grid is not None and not grow:
         raise ValueError("grid: grows matches; expected grow=True, got False")
 

@@ -122,7 +122,11 @@ def write_text(
     picture[:] = np.asarray(image)
 
 
+#: Pixels of the smallest letters that the font has.
+SMALLEST = 4.0
+
+
 def _font(size: float) -> Any:
     from PIL import ImageFont
 
-    return ImageFont.load_default(size)
+    return ImageFont.load_default(max(size, SMALLEST))
