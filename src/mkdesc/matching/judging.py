@@ -71,7 +71,7 @@ CERTAIN, NEARLY_ALL = 15, 0.6
 #: many as the best of those there must be.
 SHUFFLES, PLENTY, TIMES = 3, 50, 3
 
-#: Samples that are drawn of shuffled matches, at most.
+#: Samples that are drawn of shuffled matches, and of a rival, at most.
 CHANCE_ITERATIONS = 2000
 
 #: Of neighbours that move apart, the share that must look alike for a structure to be repeated:
@@ -361,11 +361,16 @@ def _false_alarms(matches: FrameMatches, found: Estimate, options: TwoViewOption
     return min(places, false_alarms(shapes, count, SHAPE_BY_CHANCE * share, sample))
 
 
+def _in_short(options: TwoViewOptions) -> TwoViewOptions:
+    """The same with a search that is short: for what chance or a repetition may find."""
+    search = replace(options.estimator, max_iterations=CHANCE_ITERATIONS)
+    return options._replace(estimator=search)
+
+
 def _by_chance(matches: FrameMatches, found: Estimate, options: TwoViewOptions) -> int:
     """The most places that move together when matches are shuffled and verified as they were."""
     rng = np.random.default_rng(0)
-    search = replace(options.estimator, max_iterations=CHANCE_ITERATIONS)
-    options = options._replace(estimator=search)
+    options = _in_short(options)
     most = 0
     for _ in range(SHUFFLES):
         shuffled = matches._replace(b=matches.b[rng.permutation(len(matches.b))])
@@ -380,7 +385,7 @@ def _rival(matches: FrameMatches, found: Estimate, options: TwoViewOptions, cohe
     least = max(FEWEST, RIVAL * coherent)
     if len(rest.a) < least:
         return 0
-    other = verify(rest, str(found.geometry), options)
+    other = verify(rest, str(found.geometry), _in_short(options))
     places = _coherent_inliers(rest, other, options).coherent if other.geometry else 0
     if places < least:
         return 0
