@@ -71,7 +71,7 @@ def test_two_copies_of_one_template_are_code_3(run, tmp_path):
         (["-o", "o.png", "--difference", "o.png"], "o.png: is named for two outputs"),
         (["-o", "nowhere/o.png"], "nowhere/o.png: the folder nowhere does not exist"),
         (["-o", "o.png", "--by", "magic"], "by: "),
-        (["-o", "o.png", "--grid", "1"], "grid: expected an integer >= 2, got 1"),
+        (["-o", "o.png", "--grid", "1"], "grid: expected an integer from 2 to 10000, got 1"),
         (["-o", "a.png"], "a.png: is an input and would be overwritten"),
         (["-o", "o.png", "--max-pixels", "100"], "expected at most 100 pixels"),
     ],

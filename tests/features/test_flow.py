@@ -103,7 +103,7 @@ def test_without_a_verdict_there_is_no_grid_and_no_field(bent, texture):
 
 @pytest.mark.parametrize("grid", [0, 1, 2.5, "8", True])
 def test_a_grid_is_a_number_of_pixels(bent, grid):
-    with pytest.raises(ValueError, match="grid: expected an integer >= 2"):
+    with pytest.raises(ValueError, match="grid: expected an integer from 2 to 10000"):
         mkdesc.match_images(bent.first, bent.second, grid=grid)
 
 
