@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mkdesc.geometry.cameras import Camera
-from mkdesc.geometry.estimate import DEFAULT_OPTIONS, SAMPLES, Size, estimate_geometry
+from mkdesc.geometry.estimate import DEFAULT_OPTIONS, Size, estimate_geometry
 from mkdesc.geometry.estimators.base import Estimate
 from mkdesc.geometry.options import EstimatorOptions
 from mkdesc.geometry.residuals import epipolar_errors, transfer_errors
 from mkdesc.matching.frame_matches import FrameMatches, LocalFeatures
 from mkdesc.matching.growing.grow import GrownMatches
-
-#: What matches can be asked to agree on: one kind, or whichever they speak for.
-GEOMETRIES = ("auto", *SAMPLES)
 
 #: A scene is deep if this share of what agrees on an epipolar geometry is off the homography by
 #: more than so many thresholds: real planes are never quite flat.
